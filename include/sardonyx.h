@@ -1,0 +1,370 @@
+/* sardonyx.h - the public interface of libsardonyx, an ONNX engine.
+ *
+ * Objects, in the order in which they are made:
+ *   sdx_model    what the file says; immutable, may be shared by threads
+ *   sdx_program  the model lowered to steps; immutable, may be shared by threads
+ *   sdx_context  one run at a time: memory, bindings, results; one per thread
+ *
+ * Every fallible call returns sdx_status and fills the caller's sdx_error (may be NULL).
+ * Option structs begin with their own size: zero the struct, set struct_size, set what you need.
+ * Compiles alone as C99 and as C++.
+ */
+#ifndef SARDONYX_H
+#define SARDONYX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SDX_API __attribute__((visibility("default")))
+#else
+#define SDX_API
+#endif
+
+#define SDX_VERSION_STRING "0.1.0"
+
+/* ---- status and errors ------------------------------------------------------------------- */
+
+typedef enum sdx_status {
+    SDX_STATUS_OK = 0,
+    SDX_STATUS_INVALID_ARGUMENT, /* the caller's mistake: a NULL, a bad index, a bad option */
+    SDX_STATUS_NO_MEMORY,
+    SDX_STATUS_IO,          /* a file could not be opened, read or written */
+    SDX_STATUS_BAD_MODEL,   /* the model file breaks the format or its own rules */
+    SDX_STATUS_BAD_INPUT,   /* a tensor handed in, or an index computed from one, is wrong */
+    SDX_STATUS_UNSUPPORTED, /* well-formed, but this library cannot do it */
+    SDX_STATUS_LIMIT,       /* a limit of sdx_limits would be passed */
+    SDX_STATUS_CANCELLED,
+    SDX_STATUS_INTERNAL     /* a mistake of this library */
+} sdx_status;
+
+#define SDX_NO_POSITION UINT64_MAX
+
+/* The first error wins: a struct that already carries one is not overwritten. */
+typedef struct sdx_error {
+    sdx_status code;
+    uint64_t position; /* byte in the model file, or SDX_NO_POSITION */
+    char node[128];    /* name of the node concerned, "" if none */
+    char op[64];       /* its operator, "" if none */
+    char message[768]; /* one sentence, complete in itself, names node and operator too */
+} sdx_error;
+
+SDX_API const char *sdx_status_name(sdx_status status);
+SDX_API void sdx_error_clear(sdx_error *error);
+SDX_API const char *sdx_version(void);
+
+/* ---- tensors ----------------------------------------------------------------------------- */
+
+/* The numbers are those of ONNX's TensorProto.DataType. */
+typedef enum sdx_dtype {
+    SDX_DTYPE_UNDEFINED = 0,
+    SDX_DTYPE_FLOAT32 = 1,
+    SDX_DTYPE_UINT8 = 2,
+    SDX_DTYPE_INT8 = 3,
+    SDX_DTYPE_UINT16 = 4,
+    SDX_DTYPE_INT16 = 5,
+    SDX_DTYPE_INT32 = 6,
+    SDX_DTYPE_INT64 = 7,
+    SDX_DTYPE_STRING = 8,
+    SDX_DTYPE_BOOL = 9,
+    SDX_DTYPE_FLOAT16 = 10,
+    SDX_DTYPE_FLOAT64 = 11,
+    SDX_DTYPE_UINT32 = 12,
+    SDX_DTYPE_UINT64 = 13,
+    SDX_DTYPE_COMPLEX64 = 14,
+    SDX_DTYPE_COMPLEX128 = 15,
+    SDX_DTYPE_BFLOAT16 = 16,
+    SDX_DTYPE_FLOAT8E4M3FN = 17,
+    SDX_DTYPE_FLOAT8E4M3FNUZ = 18,
+    SDX_DTYPE_FLOAT8E5M2 = 19,
+    SDX_DTYPE_FLOAT8E5M2FNUZ = 20,
+    SDX_DTYPE_UINT4 = 21,
+    SDX_DTYPE_INT4 = 22,
+    SDX_DTYPE_FLOAT4E2M1 = 23,
+    SDX_DTYPE_FLOAT8E8M0 = 24,
+    SDX_DTYPE_UINT2 = 25,
+    SDX_DTYPE_INT2 = 26,
+    SDX_DTYPE_COUNT = 27
+} sdx_dtype;
+
+/* Bytes of one element in memory. Types below a byte take one byte each in memory (sign-extended
+ * for int4 and int2); only files pack them. 0 for SDX_DTYPE_UNDEFINED. */
+SDX_API size_t sdx_dtype_size(sdx_dtype dtype);
+SDX_API const char *sdx_dtype_name(sdx_dtype dtype); /* "float32", "int4", … */
+
+#define SDX_MAX_RANK 16
+
+/* One element of a string tensor: bytes, not NUL-terminated. */
+typedef struct sdx_string {
+    const char *data;
+    size_t size;
+} sdx_string;
+
+/* A dense row-major tensor. Plain data: it owns nothing. */
+typedef struct sdx_tensor {
+    sdx_dtype dtype;
+    int32_t rank;
+    int64_t dims[SDX_MAX_RANK];
+    size_t count; /* product of dims */
+    void *data;   /* count * sdx_dtype_size(dtype) bytes; may be NULL when count is 0 */
+} sdx_tensor;
+
+/* Fills *tensor, computing count; fails on a bad dtype, rank, negative dim or overflow. */
+SDX_API sdx_status sdx_tensor_init(sdx_tensor *tensor, sdx_dtype dtype, int32_t rank,
+                                   const int64_t *dims, void *data, sdx_error *error);
+
+/* Element i as a number, whatever the type; NaN for strings, the real part for complex types. */
+SDX_API double sdx_element_as_double(const sdx_tensor *tensor, size_t index);
+
+/* ---- what the caller can supply ------------------------------------------------------------ */
+
+typedef struct sdx_allocator {
+    void *user;
+    void *(*allocate)(void *user, size_t size, size_t alignment); /* NULL when out of memory */
+    void (*release)(void *user, void *memory, size_t size);
+} sdx_allocator;
+
+typedef struct sdx_reader {
+    void *user;
+    uint64_t size; /* of the whole model, bytes */
+    /* Fills buffer with exactly size bytes from offset; false on failure. */
+    bool (*read)(void *user, uint64_t offset, void *buffer, size_t size);
+} sdx_reader;
+
+typedef enum sdx_log_level { SDX_LOG_WARNING, SDX_LOG_INFO, SDX_LOG_DEBUG } sdx_log_level;
+
+typedef struct sdx_log {
+    void *user;
+    void (*write)(void *user, sdx_log_level level, const char *message);
+} sdx_log;
+
+/* A field of 0 means the default that stands behind it. */
+typedef struct sdx_limits {
+    size_t struct_size;
+    uint64_t max_memory;  /* bytes that one model, program or context may hold; none */
+    uint64_t max_nodes;   /* after functions are inlined; 4 million */
+    uint32_t max_depth;   /* nesting of subgraphs, functions, messages; 64 */
+    uint64_t max_rounds;  /* of one Loop or Scan; none */
+} sdx_limits;
+
+/* ---- values: tensors, sequences, optionals, maps ---------------------------------------------- */
+
+typedef enum sdx_kind {
+    SDX_KIND_NONE = 0, /* an optional without content, or no value at all */
+    SDX_KIND_TENSOR,
+    SDX_KIND_SEQUENCE,
+    SDX_KIND_OPTIONAL, /* in types only: a value of optional type is its content or NONE */
+    SDX_KIND_MAP,      /* keys are a rank-1 tensor, values a tensor or a sequence */
+    SDX_KIND_SPARSE    /* in types only */
+} sdx_kind;
+
+/* Reference-counted; made and released by the caller, or borrowed from a context. */
+typedef struct sdx_value sdx_value;
+
+SDX_API void sdx_value_release(sdx_value *value);
+SDX_API sdx_value *sdx_value_retain(sdx_value *value);
+SDX_API sdx_kind sdx_value_kind(const sdx_value *value);
+/* A new tensor with memory of its own (aligned to 64 bytes); copies data unless it is NULL. */
+SDX_API sdx_status sdx_value_new_tensor(const sdx_allocator *allocator, const sdx_tensor *like,
+                                        sdx_value **out, sdx_error *error);
+/* Elements are retained. */
+SDX_API sdx_status sdx_value_new_sequence(const sdx_allocator *allocator, sdx_value *const *items,
+                                          size_t count, sdx_value **out, sdx_error *error);
+SDX_API const sdx_tensor *sdx_value_tensor(const sdx_value *value); /* NULL unless a tensor */
+SDX_API size_t sdx_value_count(const sdx_value *value);              /* items of a sequence */
+SDX_API sdx_value *sdx_value_item(const sdx_value *value, size_t index); /* borrowed */
+SDX_API const sdx_value *sdx_value_map_keys(const sdx_value *value);
+SDX_API const sdx_value *sdx_value_map_values(const sdx_value *value);
+
+/* Files of tensors. `.pb` holds a TensorProto, SequenceProto or OptionalProto: `kind` says which. */
+SDX_API sdx_status sdx_value_read_npy(const char *path, const sdx_allocator *allocator,
+                                      sdx_value **out, sdx_error *error);
+SDX_API sdx_status sdx_value_write_npy(const char *path, const sdx_tensor *tensor,
+                                       sdx_error *error);
+SDX_API sdx_status sdx_value_read_pb(const char *path, sdx_kind kind,
+                                     const sdx_allocator *allocator, sdx_value **out,
+                                     sdx_error *error);
+SDX_API sdx_status sdx_value_write_pb(const char *path, const sdx_value *value, const char *name,
+                                      sdx_error *error);
+
+/* ---- model ------------------------------------------------------------------------------------- */
+
+typedef struct sdx_model sdx_model;
+
+enum {
+    SDX_LOAD_KEEP_UNSUPPORTED = 1, /* load although operators are missing; see sdx_model_problem */
+    SDX_LOAD_COPY = 2              /* read the file into memory in place of mapping it */
+};
+
+typedef struct sdx_load_options {
+    size_t struct_size;
+    uint32_t flags;
+    const sdx_allocator *allocator; /* NULL: malloc */
+    const sdx_limits *limits;       /* NULL: defaults */
+    const sdx_log *log;             /* NULL: silent */
+    /* Folder that external data must lie beneath. NULL: the model's own folder for a file, and no
+     * external data at all for a model from memory or a reader. */
+    const char *external_root;
+} sdx_load_options;
+
+SDX_API sdx_status sdx_model_load_file(const char *path, const sdx_load_options *options,
+                                       sdx_model **out, sdx_error *error);
+/* The bytes must stay valid and unchanged until the model is released. */
+SDX_API sdx_status sdx_model_load_memory(const void *bytes, size_t size,
+                                         const sdx_load_options *options, sdx_model **out,
+                                         sdx_error *error);
+SDX_API sdx_status sdx_model_load_reader(const sdx_reader *reader, const sdx_load_options *options,
+                                         sdx_model **out, sdx_error *error);
+SDX_API void sdx_model_release(sdx_model *model);
+
+typedef struct sdx_model_info {
+    size_t struct_size;
+    int64_t ir_version;
+    int64_t model_version;
+    const char *producer_name, *producer_version, *domain, *graph_name, *doc;
+    size_t opset_count, metadata_count, symbol_count;
+    size_t input_count, output_count;
+    size_t node_count, value_count, graph_count, function_count; /* over all graphs */
+    size_t constant_count;
+    uint64_t constant_bytes; /* in the memory layout */
+    uint64_t file_bytes;     /* model file plus external data that was mapped */
+    size_t problem_count;
+} sdx_model_info;
+
+SDX_API void sdx_model_get_info(const sdx_model *model, sdx_model_info *info);
+SDX_API sdx_status sdx_model_opset(const sdx_model *model, size_t index, const char **domain,
+                                   int64_t *version);
+SDX_API sdx_status sdx_model_metadata(const sdx_model *model, size_t index, const char **key,
+                                      const char **value);
+/* The index-th unsupported thing of the model; each is a complete sdx_error. */
+SDX_API const sdx_error *sdx_model_problem(const sdx_model *model, size_t index);
+/* Name of the index-th free symbol ("batch", "height", …). */
+SDX_API const char *sdx_model_symbol(const sdx_model *model, size_t index);
+
+#define SDX_NO_INDEX UINT32_MAX
+
+/* Strings and arrays belong to the model and live as long as it. */
+typedef struct sdx_value_info {
+    size_t struct_size;
+    const char *name;
+    sdx_kind kind;
+    sdx_dtype dtype;      /* of the element, also for sequences and optionals */
+    const char *type;     /* "float32[batch,3,224,224]", "sequence(int64[?])" */
+    int32_t rank;         /* -1: not known before the run */
+    int64_t dims[SDX_MAX_RANK];            /* -1 where it is symbolic or unknown */
+    const char *dim_text[SDX_MAX_RANK];    /* "batch*2"; "?" where it depends on data */
+    uint32_t producer;    /* node index, or SDX_NO_INDEX for inputs and constants */
+    uint32_t graph;       /* the graph it belongs to; 0 is the main graph */
+    bool is_constant, is_input, is_output, has_default;
+    const sdx_tensor *constant; /* where the bytes lie ready in memory layout, else NULL */
+} sdx_value_info;
+
+typedef struct sdx_node_info {
+    size_t struct_size;
+    const char *name, *op, *domain;
+    int64_t version;        /* of the domain's opset that the node is read by */
+    uint32_t graph;
+    size_t input_count, output_count, attribute_count;
+    const uint32_t *inputs, *outputs; /* value indices; SDX_NO_INDEX where left out */
+    bool supported;
+} sdx_node_info;
+
+SDX_API sdx_status sdx_model_get_value(const sdx_model *model, size_t index, sdx_value_info *info);
+SDX_API sdx_status sdx_model_get_node(const sdx_model *model, size_t index, sdx_node_info *info);
+/* Attribute as text ("kernel_shape=[3,3]"), written into buffer; returns the length it needs. */
+SDX_API size_t sdx_model_attribute_text(const sdx_model *model, size_t node, size_t attribute,
+                                        char *buffer, size_t size);
+/* Value index of the main graph's index-th input or output. */
+SDX_API uint32_t sdx_model_input(const sdx_model *model, size_t index);
+SDX_API uint32_t sdx_model_output(const sdx_model *model, size_t index);
+
+/* ---- program ---------------------------------------------------------------------------------- */
+
+typedef struct sdx_program sdx_program;
+
+typedef struct sdx_program_options {
+    size_t struct_size;
+    const sdx_allocator *allocator;
+    const sdx_limits *limits;
+    int optimize; /* 0 none … 3 everything; values outside are refused */
+} sdx_program_options;
+
+/* The model must outlive the program. */
+SDX_API sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options *options,
+                                      sdx_program **out, sdx_error *error);
+SDX_API void sdx_program_release(sdx_program *program);
+SDX_API size_t sdx_program_step_count(const sdx_program *program);
+
+/* ---- context ---------------------------------------------------------------------------------- */
+
+typedef struct sdx_context sdx_context;
+
+typedef struct sdx_context_options {
+    size_t struct_size;
+    const sdx_allocator *allocator;
+    const sdx_limits *limits;
+    uint32_t threads;   /* 0: as many as the process may use */
+    void *arena;        /* memory for the intermediates, or NULL: allocated and grown as needed */
+    size_t arena_size;
+    uint64_t seed;      /* for random operators whose node gives none; 0: a fixed default */
+} sdx_context_options;
+
+/* The program must outlive the context. */
+SDX_API sdx_status sdx_context_create(const sdx_program *program,
+                                      const sdx_context_options *options, sdx_context **out,
+                                      sdx_error *error);
+SDX_API void sdx_context_release(sdx_context *context);
+
+/* Input data is borrowed, not copied, until the next run has ended. */
+SDX_API sdx_status sdx_context_set_input(sdx_context *context, size_t index,
+                                         const sdx_tensor *tensor, sdx_error *error);
+SDX_API sdx_status sdx_context_set_input_value(sdx_context *context, size_t index,
+                                               sdx_value *value, sdx_error *error);
+SDX_API sdx_status sdx_context_run(sdx_context *context, sdx_error *error);
+/* Results stay valid until the next run or release. NULL before the first run. */
+SDX_API const sdx_tensor *sdx_context_output(const sdx_context *context, size_t index);
+SDX_API const sdx_value *sdx_context_output_value(const sdx_context *context, size_t index);
+/* Any thread may ask; the run returns SDX_STATUS_CANCELLED soon. */
+SDX_API void sdx_context_cancel(sdx_context *context);
+
+typedef struct sdx_memory_info {
+    size_t struct_size;
+    size_t arena_bytes;  /* that the bound plan needs */
+    size_t arena_used;   /* highest byte that a step was handed in the last run */
+    size_t heap_peak;    /* run-time heap: values whose shape depends on data */
+    size_t constant_bytes; /* copied out of the file for this program */
+    size_t naive_bytes;  /* sum of all intermediates, for comparison */
+} sdx_memory_info;
+SDX_API void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info);
+
+/* The dims of the index-th input once symbols are bound (by name); fails naming a free symbol. */
+typedef struct sdx_binding {
+    const char *name;
+    int64_t value;
+} sdx_binding;
+SDX_API sdx_status sdx_program_input_dims(const sdx_program *program, size_t index,
+                                          const sdx_binding *bindings, size_t binding_count,
+                                          int32_t *rank, int64_t dims[SDX_MAX_RANK],
+                                          sdx_error *error);
+
+/* ---- operators ---------------------------------------------------------------------------------- */
+
+typedef struct sdx_op_info {
+    size_t struct_size;
+    const char *domain, *name;
+    int first_version, last_version; /* of the opset; last 0: the newest known */
+} sdx_op_info;
+SDX_API size_t sdx_op_count(void);
+SDX_API sdx_status sdx_op_get_info(size_t index, sdx_op_info *info);
+/* Whether the op takes dtype as element type of input `input`. */
+SDX_API bool sdx_op_takes(size_t index, size_t input, sdx_dtype dtype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

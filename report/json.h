@@ -1,0 +1,30 @@
+/* json.h - writes JSON to a stream: commas, nesting and escapes are its business. A name of NULL is
+ * for elements of an array and for the outermost value. */
+#ifndef SDX_REPORT_JSON_H
+#define SDX_REPORT_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define JSON_MAX_DEPTH 32
+
+typedef struct json_writer {
+    FILE *out;
+    int depth;
+    bool is_array[JSON_MAX_DEPTH];
+    bool has_items[JSON_MAX_DEPTH];
+} json_writer;
+
+void json_start(json_writer *json, FILE *out);
+void json_finish(json_writer *json);
+void json_object(json_writer *json, const char *name);
+void json_array(json_writer *json, const char *name);
+void json_end(json_writer *json); /* of the innermost object or array */
+void json_string(json_writer *json, const char *name, const char *text);
+void json_integer(json_writer *json, const char *name, int64_t value);
+void json_number(json_writer *json, const char *name, double value); /* null if not finite */
+void json_bool(json_writer *json, const char *name, bool value);
+void json_null(json_writer *json, const char *name);
+
+#endif

@@ -1,0 +1,112 @@
+/* file.c - mapping, reading and atomically replacing files. The only place that opens a model. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+
+static sdx_status read_all(int fd, const char *name, sdx_file *out, sdx_error *error) {
+    uint8_t *memory = sdx_alloc(out->allocator, out->size, SDX_CACHE_LINE);
+    if (!memory) return sdx_fail_memory(error, out->size, name);
+    size_t have = 0;
+    while (have < out->size) {
+        ssize_t got = read(fd, memory + have, out->size - have);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            int reason = errno;
+            sdx_free(out->allocator, memory, out->size);
+            if (got == 0) return sdx_fail(error, SDX_STATUS_IO, "%s: shrank while it was read", name);
+            return sdx_fail(error, SDX_STATUS_IO, "%s: cannot read: %s", name, strerror(reason));
+        }
+        have += (size_t)got;
+    }
+    out->data = memory;
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_file_from_fd(int fd, const char *name, bool copy, const sdx_allocator *allocator,
+                            sdx_file *out, sdx_error *error) {
+    memset(out, 0, sizeof *out);
+    out->allocator = allocator ? allocator : &sdx_default_allocator;
+    struct stat info;
+    sdx_status status = SDX_STATUS_OK;
+    if (fstat(fd, &info) != 0) {
+        status = sdx_fail(error, SDX_STATUS_IO, "%s: cannot stat: %s", name, strerror(errno));
+    } else if (!S_ISREG(info.st_mode)) {
+        status = sdx_fail(error, SDX_STATUS_IO, "%s: not a regular file", name);
+    } else if ((uint64_t)info.st_size > SIZE_MAX / 2) {
+        status = sdx_fail(error, SDX_STATUS_IO, "%s: too large for this machine", name);
+    } else if (info.st_size > 0) {
+        out->size = (size_t)info.st_size;
+        void *map = copy ? MAP_FAILED : mmap(NULL, out->size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map != MAP_FAILED) {
+            out->mapped = true;
+            out->data = map;
+        } else {
+            status = read_all(fd, name, out, error); /* a file system without mmap, or a copy */
+        }
+    }
+    close(fd);
+    if (status != SDX_STATUS_OK) out->size = 0;
+    return status;
+}
+
+sdx_status sdx_file_open(const char *path, bool copy, const sdx_allocator *allocator,
+                         sdx_file *out, sdx_error *error) {
+    memset(out, 0, sizeof *out);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return sdx_fail(error, SDX_STATUS_IO, "%s: cannot open: %s", path, strerror(errno));
+    return sdx_file_from_fd(fd, path, copy, allocator, out, error);
+}
+
+void sdx_file_close(sdx_file *file) {
+    if (file->data) {
+        if (file->mapped) munmap((void *)(uintptr_t)file->data, file->size);
+        else sdx_free(file->allocator, (void *)(uintptr_t)file->data, file->size);
+    }
+    memset(file, 0, sizeof *file);
+}
+
+static bool write_all(int fd, const void *data, size_t size) {
+    const char *bytes = data;
+    while (size) {
+        ssize_t put = write(fd, bytes, size);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        bytes += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+sdx_status sdx_file_write(const char *path, const sdx_piece *pieces, size_t count,
+                          sdx_error *error) {
+    size_t size = strlen(path) + 16;
+    char *temporary = malloc(size);
+    if (!temporary) return sdx_fail_memory(error, size, "a file name");
+    snprintf(temporary, size, "%s.XXXXXX", path);
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    bool ok = fd >= 0 && fchmod(fd, 0644) == 0;
+    for (size_t i = 0; ok && i < count; i++) ok = write_all(fd, pieces[i].data, pieces[i].size);
+    int reason = errno;
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        reason = errno;
+        ok = false;
+    }
+    if (ok && rename(temporary, path) != 0) {
+        reason = errno;
+        ok = false;
+    }
+    if (!ok && fd >= 0) unlink(temporary);
+    free(temporary);
+    return ok ? SDX_STATUS_OK
+              : sdx_fail(error, SDX_STATUS_IO, "%s: cannot write: %s", path, strerror(reason));
+}

@@ -1,0 +1,29 @@
+/* file.h - a file's bytes in memory: mapped where possible, read into memory on request. */
+#ifndef SDX_BASE_FILE_H
+#define SDX_BASE_FILE_H
+
+#include "base/memory.h"
+
+typedef struct sdx_file {
+    const uint8_t *data; /* NULL for an empty file */
+    size_t size;
+    bool mapped;
+    const sdx_allocator *allocator; /* of a copy */
+} sdx_file;
+
+/* Refuses anything but a regular file. `copy` reads the file in place of mapping it. */
+sdx_status sdx_file_open(const char *path, bool copy, const sdx_allocator *allocator,
+                         sdx_file *out, sdx_error *error);
+/* Takes an open descriptor (and closes it); name is for messages. */
+sdx_status sdx_file_from_fd(int fd, const char *name, bool copy, const sdx_allocator *allocator,
+                            sdx_file *out, sdx_error *error);
+void sdx_file_close(sdx_file *file);
+/* Writes the pieces to a temporary file beside path, then renames it: all or nothing. */
+typedef struct sdx_piece {
+    const void *data;
+    size_t size;
+} sdx_piece;
+sdx_status sdx_file_write(const char *path, const sdx_piece *pieces, size_t count,
+                          sdx_error *error);
+
+#endif

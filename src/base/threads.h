@@ -1,0 +1,24 @@
+/* threads.h - a pool that runs one parallel loop at a time, and the count of usable CPUs. */
+#ifndef SDX_BASE_THREADS_H
+#define SDX_BASE_THREADS_H
+
+#include "base/memory.h"
+
+typedef struct sdx_pool sdx_pool;
+
+/* threads counts the caller too: 1 makes no thread at all. */
+sdx_status sdx_pool_create(const sdx_allocator *allocator, uint32_t threads, sdx_pool **out,
+                           sdx_error *error);
+void sdx_pool_release(sdx_pool *pool);
+uint32_t sdx_pool_threads(const sdx_pool *pool);
+
+/* Calls body(arg, begin, end) over [0, count) in pieces whose borders depend on count and grain
+ * alone, never on the number of threads, so that results are the same bits for any pool. The
+ * caller takes part. pool may be NULL. */
+typedef void (*sdx_loop_body)(void *arg, size_t begin, size_t end);
+void sdx_parallel_for(sdx_pool *pool, size_t count, size_t grain, sdx_loop_body body, void *arg);
+
+/* CPUs that this process may use (affinity mask, cgroup quota); at least 1. */
+uint32_t sdx_usable_cpus(void);
+
+#endif

@@ -1,0 +1,268 @@
+/* bind.c - from the shapes of the inputs to the place of every value: symbols get numbers, all
+ * expressions are evaluated in one pass, sizes follow, the planner gives offsets. Nothing here
+ * happens again while the shapes stay the same. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "exec/context.h"
+
+static sdx_status bind_dim(sdx_context *context, int64_t *symbols, const sdx_value_def *input,
+                           int32_t axis, int64_t size, sdx_error *error) {
+    const sdx_expr_pool *pool = context->program->module->pool;
+    sdx_expr dim = input->type.dims[axis];
+    if (sdx_expr_is_const(dim)) {
+        if (sdx_expr_value(dim) == size) return SDX_STATUS_OK;
+        return sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                        "input '%.64s' has size %lld in dimension %d, the model expects %lld",
+                        input->name, (long long)size, axis, (long long)sdx_expr_value(dim));
+    }
+    size_t symbol = sdx_expr_symbol_index(pool, dim);
+    if (symbol == SIZE_MAX) return SDX_STATUS_OK; /* an expression: compared once all are bound */
+    if (symbols[symbol] < 0) symbols[symbol] = size;
+    if (symbols[symbol] == size) return SDX_STATUS_OK;
+    return sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                    "input '%.64s' has size %lld in dimension %d ('%.64s'), another input has "
+                    "%lld there",
+                    input->name, (long long)size, axis, sdx_expr_symbol_name(pool, symbol),
+                    (long long)symbols[symbol]);
+}
+
+static sdx_status bind_input(sdx_context *context, int64_t *symbols, uint32_t index,
+                             sdx_error *error) {
+    const sdx_program *program = context->program;
+    sdx_id id = sdx_graph_at(program->module, 0)->inputs[index];
+    const sdx_value_def *input = sdx_value_at(program->module, id);
+    sdx_value *value = context->slots[id];
+    if (!value)
+        return sdx_fail(error, SDX_STATUS_BAD_INPUT, "input '%.64s' is not set", input->name);
+    if (input->type.kind != SDX_KIND_TENSOR || input->type.rank < 0) return SDX_STATUS_OK;
+    if (value->tensor.rank != input->type.rank)
+        return sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                        "input '%.64s' has rank %d, the model expects %d", input->name,
+                        value->tensor.rank, input->type.rank);
+    for (int32_t i = 0; i < input->type.rank; i++)
+        SDX_TRY(bind_dim(context, symbols, input, i, value->tensor.dims[i], error));
+    return SDX_STATUS_OK;
+}
+
+/* Dims of inputs that are expressions, such as past + 1. */
+static sdx_status check_input_expressions(sdx_context *context, sdx_error *error) {
+    const sdx_module *module = context->program->module;
+    const sdx_graph *graph = sdx_graph_at(module, 0);
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        const sdx_value_def *input = sdx_value_at(module, graph->inputs[i]);
+        const sdx_value *value = context->slots[graph->inputs[i]];
+        if (input->type.kind != SDX_KIND_TENSOR || value->kind != SDX_KIND_TENSOR) continue;
+        for (int32_t axis = 0; axis < input->type.rank; axis++) {
+            int64_t wanted = sdx_expr_result(input->type.dims[axis], context->results);
+            if (wanted == value->tensor.dims[axis]) continue;
+            char text[128];
+            sdx_expr_text(module->pool, input->type.dims[axis], text, sizeof text);
+            return sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                            "input '%.64s' has size %lld in dimension %d, the model expects %s "
+                            "(%lld)",
+                            input->name, (long long)value->tensor.dims[axis], axis, text,
+                            (long long)wanted);
+        }
+    }
+    return SDX_STATUS_OK;
+}
+
+static sdx_status check_constraints(sdx_context *context, sdx_error *error) {
+    const sdx_module *module = context->program->module;
+    const sdx_constraint *constraints = module->constraints.data;
+    for (size_t i = 0; i < module->constraints.count; i++) {
+        const sdx_constraint *c = &constraints[i];
+        int64_t a = sdx_expr_result(c->a, context->results);
+        int64_t b = sdx_expr_result(c->b, context->results);
+        if (a == SDX_EVAL_FAILED || b == SDX_EVAL_FAILED || a == b || (c->broadcast && a == 1))
+            continue;
+        const sdx_node *node = sdx_node_at(module, c->node);
+        sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: %lld and %lld differ", c->what, (long long)a,
+                 (long long)b);
+        sdx_error_set_node(error, node->name, node->op_type);
+        return SDX_STATUS_BAD_INPUT;
+    }
+    return SDX_STATUS_OK;
+}
+
+static sdx_status size_value(sdx_context *context, sdx_id id, sdx_error *error) {
+    const sdx_module *module = context->program->module;
+    const sdx_value_def *def = sdx_value_at(module, id);
+    sdx_value *value = &context->storage[context->program->slots[id].index];
+    int64_t dims[SDX_MAX_RANK];
+    for (int32_t i = 0; i < def->type.rank; i++) {
+        dims[i] = sdx_expr_result(def->type.dims[i], context->results);
+        if (dims[i] >= 0) continue;
+        char text[128];
+        sdx_expr_text(module->pool, def->type.dims[i], text, sizeof text);
+        const sdx_node *node = sdx_node_at(module, def->producer);
+        sdx_fail(error, SDX_STATUS_BAD_INPUT, "dimension %d of output '%.64s', %s, %s", i,
+                 def->name, text,
+                 dims[i] == SDX_EVAL_FAILED ? "has no value for these input shapes"
+                                            : "is negative for these input shapes");
+        sdx_error_set_node(error, node->name, node->op_type);
+        return SDX_STATUS_BAD_INPUT;
+    }
+    void *data = value->tensor.data;
+    return sdx_tensor_init(&value->tensor, def->type.dtype, def->type.rank, dims, data, error);
+}
+
+static sdx_status over_limit(sdx_context *context, sdx_id id, sdx_error *error) {
+    const sdx_module *module = context->program->module;
+    const sdx_value_def *def = sdx_value_at(module, id);
+    char text[256];
+    sdx_type_text(module, &def->type, text, sizeof text);
+    return sdx_fail(error, SDX_STATUS_LIMIT,
+                    "value '%.64s' of type %.200s is larger than the limit or the machine allows",
+                    def->name, text);
+}
+
+static sdx_status size_buffers(sdx_context *context, sdx_error *error) {
+    const sdx_program *program = context->program;
+    context->naive_bytes = 0;
+    for (uint32_t i = 0; i < program->planned_count; i++) {
+        const sdx_planned *planned = &program->planned[i];
+        sdx_buffer *buffer = &context->buffers[i];
+        *buffer = (sdx_buffer){.first = planned->first, .last = planned->last};
+        size_t bytes;
+        if (planned->value != SDX_NONE) {
+            const sdx_tensor *tensor =
+                &context->storage[program->slots[planned->value].index].tensor;
+            if (!sdx_size_mul(tensor->count, sdx_dtype_size(tensor->dtype), &bytes))
+                return over_limit(context, planned->value, error);
+        } else {
+            int64_t scratch = sdx_expr_result(planned->bytes, context->results);
+            if (scratch < 0 || (uint64_t)scratch > SIZE_MAX / 2)
+                return sdx_fail(error, SDX_STATUS_LIMIT, "scratch memory of step %u is too large",
+                                planned->first);
+            bytes = (size_t)scratch;
+        }
+        if (!sdx_size_align(bytes, SDX_CACHE_LINE, &buffer->size) ||
+            buffer->size > program->limits.max_memory ||
+            !sdx_size_add(context->naive_bytes, buffer->size, &context->naive_bytes))
+            return planned->value != SDX_NONE
+                       ? over_limit(context, planned->value, error)
+                       : sdx_fail(error, SDX_STATUS_LIMIT, "scratch memory passes the limit");
+    }
+    return SDX_STATUS_OK;
+}
+
+static sdx_status provide_arena(sdx_context *context, sdx_error *error) {
+    size_t needed = context->arena_needed;
+    if (needed > context->program->limits.max_memory)
+        return sdx_fail(error, SDX_STATUS_LIMIT,
+                        "the intermediates need %zu bytes, the limit is %llu", needed,
+                        (unsigned long long)context->program->limits.max_memory);
+    if (needed <= context->arena_size) return SDX_STATUS_OK;
+    if (context->arena_given)
+        return sdx_fail(error, SDX_STATUS_LIMIT,
+                        "the intermediates need %zu bytes, the arena given has %zu", needed,
+                        context->arena_size);
+    sdx_free(context->allocator, context->arena, context->arena_size);
+    context->arena_size = 0;
+    context->arena = sdx_alloc(context->allocator, needed, SDX_CACHE_LINE);
+    if (!context->arena) return sdx_fail_memory(error, needed, "the intermediates");
+    context->arena_size = needed;
+    return SDX_STATUS_OK;
+}
+
+/* Addresses: arena values at their offset, views at the address of what they look at. */
+static void place_values(sdx_context *context) {
+    const sdx_program *program = context->program;
+    for (uint32_t i = 0; i < program->storage_count; i++) {
+        const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
+        if (slot->place == SDX_PLACE_ARENA)
+            context->storage[i].tensor.data =
+                (char *)context->arena + context->buffers[slot->buffer].offset;
+    }
+}
+
+static void place_aliases(sdx_context *context) {
+    const sdx_program *program = context->program;
+    for (uint32_t i = 0; i < program->storage_count; i++) {
+        const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
+        if (slot->place == SDX_PLACE_ALIAS)
+            context->storage[i].tensor.data = context->slots[slot->root]->tensor.data;
+    }
+}
+
+static sdx_status plan(sdx_context *context, sdx_error *error) {
+    const sdx_program *program = context->program;
+    SDX_TRY(check_input_expressions(context, error));
+    SDX_TRY(check_constraints(context, error));
+    for (uint32_t i = 0; i < program->storage_count; i++) {
+        sdx_id id = program->storage_values[i];
+        sdx_place place = program->slots[id].place;
+        if (place == SDX_PLACE_ARENA || place == SDX_PLACE_ALIAS)
+            SDX_TRY(size_value(context, id, error));
+    }
+    SDX_TRY(size_buffers(context, error));
+    if (!sdx_plan_best_fit(context->buffers, program->planned_count, context->active,
+                           &context->arena_needed))
+        return sdx_fail(error, SDX_STATUS_LIMIT, "the intermediates pass the address space");
+    SDX_TRY(provide_arena(context, error));
+    place_values(context);
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_context_bind(sdx_context *context, sdx_error *error) {
+    const sdx_program *program = context->program;
+    const sdx_module *module = program->module;
+    size_t count = sdx_expr_symbol_count(module->pool);
+    int64_t *fresh = context->symbols + count; /* the second half: the binding being made */
+    for (size_t i = 0; i < count; i++) fresh[i] = -1;
+    for (uint32_t i = 0; i < sdx_graph_at(module, 0)->input_count; i++)
+        SDX_TRY(bind_input(context, fresh, i, error));
+    bool same = context->bound && memcmp(fresh, context->symbols, count * sizeof *fresh) == 0;
+    if (!same) {
+        context->bound = false;
+        if (count) memcpy(context->symbols, fresh, count * sizeof *fresh);
+        sdx_expr_evaluate(module->pool, context->symbols, context->results);
+        SDX_TRY(plan(context, error));
+        context->bound = true;
+    }
+    place_aliases(context); /* inputs may lie elsewhere than last time */
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_program_input_dims(const sdx_program *program, size_t index,
+                                  const sdx_binding *bindings, size_t binding_count, int32_t *rank,
+                                  int64_t dims[SDX_MAX_RANK], sdx_error *error) {
+    sdx_error local;
+    if (!error) error = &local;
+    sdx_error_clear(error);
+    if (!program || !rank || !dims || index >= sdx_graph_at(program->module, 0)->input_count)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "there is no input %zu", index);
+    const sdx_module *module = program->module;
+    const sdx_value_def *input =
+        sdx_value_at(module, sdx_graph_at(module, 0)->inputs[index]);
+    if (input->type.kind != SDX_KIND_TENSOR || input->type.rank < 0)
+        return sdx_fail(error, SDX_STATUS_BAD_INPUT, "input '%.64s' has no declared shape",
+                        input->name);
+    size_t symbols = sdx_expr_symbol_count(module->pool);
+    size_t results = sdx_expr_pool_size(module->pool);
+    size_t bytes = (symbols + results + 1) * sizeof(int64_t);
+    int64_t *memory = sdx_alloc(program->allocator, bytes, sizeof(int64_t));
+    if (!memory) return sdx_fail_memory(error, bytes, "a binding");
+    for (size_t i = 0; i < symbols; i++) memory[i] = -1;
+    for (size_t i = 0; i < binding_count; i++) {
+        size_t symbol =
+            sdx_expr_find_symbol(module->pool, bindings[i].name, strlen(bindings[i].name));
+        if (symbol != SIZE_MAX) memory[symbol] = bindings[i].value;
+    }
+    sdx_expr_evaluate(module->pool, memory, memory + symbols);
+    sdx_status status = SDX_STATUS_OK;
+    *rank = input->type.rank;
+    for (int32_t i = 0; i < *rank && status == SDX_STATUS_OK; i++) {
+        dims[i] = sdx_expr_result(input->type.dims[i], memory + symbols);
+        if (dims[i] >= 0) continue;
+        char text[128];
+        sdx_expr_text(module->pool, input->type.dims[i], text, sizeof text);
+        status = sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                          "dimension %d of input '%.64s' is '%s': give it a size", i, input->name,
+                          text);
+    }
+    sdx_free(program->allocator, memory, bytes);
+    return status;
+}

@@ -1,0 +1,330 @@
+/* context.c - the context object: its tables, the run-time heap, inputs, outputs, the run call. */
+#include "exec/context.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+/* ---- run-time heap -------------------------------------------------------------------------- */
+
+static void *heap_allocate(void *user, size_t size, size_t alignment) {
+    sdx_heap *heap = user;
+    size_t before = atomic_fetch_add(&heap->used, size);
+    if (size > heap->limit || before > heap->limit - size) {
+        atomic_fetch_sub(&heap->used, size);
+        return NULL;
+    }
+    void *memory = sdx_alloc(heap->under, size, alignment);
+    if (!memory) {
+        atomic_fetch_sub(&heap->used, size);
+        return NULL;
+    }
+    size_t peak = atomic_load(&heap->peak);
+    while (before + size > peak && !atomic_compare_exchange_weak(&heap->peak, &peak, before + size)) {
+    }
+    return memory;
+}
+
+static void heap_release(void *user, void *memory, size_t size) {
+    sdx_heap *heap = user;
+    atomic_fetch_sub(&heap->used, size);
+    sdx_free(heap->under, memory, size);
+}
+
+void sdx_heap_init(sdx_heap *heap, const sdx_allocator *under, uint64_t limit) {
+    heap->allocator = (sdx_allocator){heap, heap_allocate, heap_release};
+    heap->under = under;
+    heap->limit = limit > SIZE_MAX / 2 ? SIZE_MAX / 2 : (size_t)limit;
+    atomic_init(&heap->used, 0);
+    atomic_init(&heap->peak, 0);
+}
+
+/* ---- what bodies may ask of the host --------------------------------------------------------- */
+
+static bool host_cancelled(sdx_host *host) {
+    return atomic_load_explicit(&sdx_context_of(host)->cancel, memory_order_relaxed);
+}
+
+static char *host_text(sdx_host *host, size_t size) {
+    return sdx_arena_alloc(&sdx_context_of(host)->text, size ? size : 1);
+}
+
+/* splitmix64: a fixed sequence for a given context seed, node and run. */
+static uint64_t host_seed(sdx_host *host, sdx_id node) {
+    const sdx_context *context = sdx_context_of(host);
+    uint64_t x = context->seed + context->runs * 0x9e3779b97f4a7c15u + (uint64_t)node * 0xd1342543de82ef95u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* ---- creation --------------------------------------------------------------------------------- */
+
+static void init_storage(sdx_context *context) {
+    const sdx_program *program = context->program;
+    for (uint32_t i = 0; i < program->storage_count; i++) {
+        sdx_value *value = &context->storage[i];
+        atomic_init(&value->references, 1);
+        value->kind = SDX_KIND_TENSOR;
+        value->borrowed = true;
+        sdx_id id = program->storage_values[i];
+        if (program->slots[id].place != SDX_PLACE_INPUT) context->slots[id] = value;
+    }
+    for (size_t v = 0; v < program->module->values.count; v++)
+        if (program->slots[v].place == SDX_PLACE_CONST)
+            context->slots[v] = &program->constants[program->slots[v].index];
+    for (size_t g = 0; g < program->module->graphs.count; g++)
+        for (uint32_t s = 0; s < program->blocks[g].step_count; s++) {
+            const sdx_step *step = &program->blocks[g].steps[s];
+            bool *wanted = context->wanted + step->edges + step->node->input_count;
+            for (uint32_t o = 0; o < step->node->output_count; o++)
+                wanted[o] = step->node->outputs[o] != SDX_NONE;
+        }
+}
+
+static sdx_status make_tables(sdx_context *context, sdx_error *error) {
+    const sdx_program *program = context->program;
+    const sdx_module *module = program->module;
+    sdx_arena *memory = &context->memory;
+    size_t symbols = sdx_expr_symbol_count(module->pool);
+    context->storage = sdx_arena_array(memory, (size_t)program->storage_count + 1, sizeof(sdx_value));
+    context->slots = sdx_arena_array(memory, module->values.count + 1, sizeof(sdx_value *));
+    context->edges = sdx_arena_array(memory, (size_t)program->edge_count + 1, sizeof(sdx_value *));
+    context->wanted = sdx_arena_array(memory, (size_t)program->edge_count + 1, sizeof(bool));
+    context->symbols = sdx_arena_array(memory, symbols * 2 + 1, sizeof(int64_t));
+    context->results =
+        sdx_arena_array(memory, sdx_expr_pool_size(module->pool) + 1, sizeof(int64_t));
+    context->buffers = sdx_arena_array(memory, (size_t)program->planned_count + 1, sizeof(sdx_buffer));
+    context->active = sdx_arena_array(memory, (size_t)program->planned_count + 1, sizeof(uint32_t));
+    context->in_info = sdx_arena_array(memory, (size_t)program->max_inputs + 1, sizeof(sdx_infer_in));
+    context->out_info =
+        sdx_arena_array(memory, (size_t)program->max_outputs + 1, sizeof(sdx_infer_out));
+    context->in_dims =
+        sdx_arena_array(memory, (size_t)program->max_inputs + 1, sizeof *context->in_dims);
+    context->input_set = sdx_arena_array(
+        memory, (size_t)sdx_graph_at(module, 0)->input_count + 1, sizeof(bool));
+    bool have = context->storage && context->slots && context->edges && context->wanted &&
+                context->symbols && context->results && context->buffers && context->active &&
+                context->in_info && context->out_info && context->in_dims && context->input_set;
+    if (!have) return sdx_fail_memory(error, 0, "the context");
+    init_storage(context);
+    return SDX_STATUS_OK;
+}
+
+static void init_host(sdx_context *context) {
+    context->host = (sdx_host){.pool = context->pool,
+                               .heap = &context->heap.allocator,
+                               .max_rounds = context->program->limits.max_rounds,
+                               .run_graph = sdx_run_graph,
+                               .cancelled = host_cancelled,
+                               .text = host_text,
+                               .random_seed = host_seed};
+}
+
+sdx_status sdx_context_create(const sdx_program *program, const sdx_context_options *options,
+                              sdx_context **out, sdx_error *error) {
+    sdx_error local;
+    if (!error) error = &local;
+    sdx_error_clear(error);
+    if (!program || !out)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_context_create: NULL given");
+    *out = NULL;
+    sdx_context_options given = {0};
+    if (options)
+        memcpy(&given, options,
+               options->struct_size < sizeof given ? options->struct_size : sizeof given);
+    if (given.arena && (uintptr_t)given.arena % SDX_CACHE_LINE)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
+                        "the arena is not aligned to %d bytes", SDX_CACHE_LINE);
+    const sdx_allocator *allocator = given.allocator ? given.allocator : program->allocator;
+    sdx_context *context = sdx_alloc(allocator, sizeof *context, _Alignof(max_align_t));
+    if (!context) return sdx_fail_memory(error, sizeof *context, "the context");
+    memset(context, 0, sizeof *context);
+    context->own_allocator = *allocator;
+    context->allocator = &context->own_allocator;
+    context->program = program;
+    context->seed = given.seed ? given.seed : 0x5a17d0u;
+    context->arena = given.arena;
+    context->arena_size = given.arena ? given.arena_size : 0;
+    context->arena_given = given.arena != NULL;
+    uint64_t limit = given.limits && given.limits->max_memory ? given.limits->max_memory
+                                                              : program->limits.max_memory;
+    sdx_heap_init(&context->heap, context->allocator, limit);
+    sdx_arena_init(&context->memory, context->allocator, 0);
+    sdx_arena_init(&context->text, &context->heap.allocator, 0);
+    uint32_t threads = given.threads ? given.threads : sdx_usable_cpus();
+    sdx_status status = sdx_pool_create(context->allocator, threads, &context->pool, error);
+    if (status == SDX_STATUS_OK) status = make_tables(context, error);
+    if (status != SDX_STATUS_OK) {
+        sdx_context_release(context);
+        return status;
+    }
+    init_host(context);
+    *out = context;
+    return SDX_STATUS_OK;
+}
+
+/* Drops every value of the run-time heap that a slot still holds. */
+static void drop_heap_values(sdx_context *context) {
+    const sdx_program *program = context->program;
+    for (size_t v = 0; context->slots && v < program->module->values.count; v++) {
+        if (program->slots[v].place != SDX_PLACE_HEAP) continue;
+        sdx_value_release(context->slots[v]);
+        context->slots[v] = NULL;
+    }
+}
+
+void sdx_context_release(sdx_context *context) {
+    if (!context) return;
+    drop_heap_values(context);
+    const sdx_graph *graph = sdx_graph_at(context->program->module, 0);
+    for (uint32_t i = 0; context->slots && i < graph->input_count; i++)
+        sdx_value_release(context->slots[graph->inputs[i]]);
+    sdx_pool_release(context->pool);
+    if (!context->arena_given) sdx_free(context->allocator, context->arena, context->arena_size);
+    sdx_arena_free(&context->text);
+    sdx_arena_free(&context->memory);
+    sdx_allocator allocator = context->own_allocator;
+    sdx_free(&allocator, context, sizeof *context);
+}
+
+/* ---- inputs and outputs ------------------------------------------------------------------------ */
+
+static sdx_status check_input(const sdx_context *context, size_t index, const sdx_tensor *tensor,
+                              sdx_error *error) {
+    const sdx_module *module = context->program->module;
+    const sdx_value_def *input = sdx_value_at(module, sdx_graph_at(module, 0)->inputs[index]);
+    const sdx_type *type = &input->type;
+    if (type->kind == SDX_KIND_OPTIONAL) type = type->inner;
+    if (type->kind == SDX_KIND_NONE) return SDX_STATUS_OK;
+    if (type->kind != SDX_KIND_TENSOR)
+        return sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                        "input '%.64s' is a sequence or map, not a tensor", input->name);
+    if (type->dtype && tensor->dtype != type->dtype)
+        return sdx_fail(error, SDX_STATUS_BAD_INPUT, "input '%.64s' is %s, the model expects %s",
+                        input->name, sdx_dtype_name(tensor->dtype), sdx_dtype_name(type->dtype));
+    if (type->rank >= 0 && tensor->rank != type->rank)
+        return sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                        "input '%.64s' has rank %d, the model expects %d", input->name,
+                        tensor->rank, type->rank);
+    return SDX_STATUS_OK;
+}
+
+static sdx_status no_such_input(const sdx_context *context, size_t index, sdx_error *error) {
+    return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "there is no input %zu; the model has %u",
+                    index, sdx_graph_at(context->program->module, 0)->input_count);
+}
+
+static void put_input(sdx_context *context, size_t index, sdx_value *value) {
+    sdx_id id = sdx_graph_at(context->program->module, 0)->inputs[index];
+    sdx_value_release(context->slots[id]);
+    context->slots[id] = value;
+    context->input_set[index] = true;
+}
+
+sdx_status sdx_context_set_input(sdx_context *context, size_t index, const sdx_tensor *tensor,
+                                 sdx_error *error) {
+    sdx_error local;
+    if (!error) error = &local;
+    sdx_error_clear(error);
+    if (!context || !tensor)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_context_set_input: NULL given");
+    const sdx_graph *graph = sdx_graph_at(context->program->module, 0);
+    if (index >= graph->input_count) return no_such_input(context, index, error);
+    sdx_tensor checked;
+    SDX_TRY(sdx_tensor_init(&checked, tensor->dtype, tensor->rank, tensor->dims, tensor->data,
+                            error));
+    if (checked.count && !checked.data)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "input %zu has no data", index);
+    SDX_TRY(check_input(context, index, &checked, error));
+    sdx_id id = graph->inputs[index];
+    sdx_value *value = &context->storage[context->program->slots[id].index];
+    value->tensor = checked;
+    put_input(context, index, sdx_value_retain(value));
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_context_set_input_value(sdx_context *context, size_t index, sdx_value *value,
+                                       sdx_error *error) {
+    sdx_error local;
+    if (!error) error = &local;
+    sdx_error_clear(error);
+    if (!context || !value)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
+                        "sdx_context_set_input_value: NULL given");
+    const sdx_module *module = context->program->module;
+    if (index >= sdx_graph_at(module, 0)->input_count) return no_such_input(context, index, error);
+    if (value->kind == SDX_KIND_TENSOR) {
+        SDX_TRY(check_input(context, index, &value->tensor, error));
+    } else {
+        const sdx_value_def *input = sdx_value_at(module, sdx_graph_at(module, 0)->inputs[index]);
+        sdx_kind kind = input->type.kind;
+        if (kind == SDX_KIND_OPTIONAL && value->kind != SDX_KIND_NONE)
+            kind = input->type.inner->kind;
+        if (kind != SDX_KIND_NONE && kind != SDX_KIND_OPTIONAL && kind != value->kind)
+            return sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                            "input '%.64s' is of another kind than the model expects",
+                            input->name);
+    }
+    put_input(context, index, sdx_value_retain(value));
+    return SDX_STATUS_OK;
+}
+
+/* Inputs nobody set take the default that the model has for them. */
+static void use_defaults(sdx_context *context) {
+    const sdx_program *program = context->program;
+    const sdx_graph *graph = sdx_graph_at(program->module, 0);
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        if (!context->input_set[i] && program->input_defaults[i] != SDX_NONE) {
+            sdx_id id = graph->inputs[i];
+            sdx_value_release(context->slots[id]);
+            context->slots[id] = sdx_value_retain(&program->constants[program->input_defaults[i]]);
+        }
+}
+
+sdx_status sdx_context_run(sdx_context *context, sdx_error *error) {
+    sdx_error local;
+    if (!error) error = &local;
+    sdx_error_clear(error);
+    if (!context)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_context_run: NULL given");
+    context->has_run = false;
+    drop_heap_values(context);
+    if (context->text.blocks) {
+        sdx_arena_free(&context->text);
+        sdx_arena_init(&context->text, &context->heap.allocator, 0);
+    }
+    use_defaults(context);
+    SDX_TRY(sdx_context_bind(context, error));
+    context->arena_used = 0;
+    atomic_store(&context->heap.peak, atomic_load(&context->heap.used));
+    sdx_status status = sdx_run_block(context, 0, error);
+    atomic_store(&context->cancel, false);
+    context->runs++;
+    context->has_run = status == SDX_STATUS_OK;
+    return status;
+}
+
+const sdx_value *sdx_context_output_value(const sdx_context *context, size_t index) {
+    if (!context || !context->has_run) return NULL;
+    const sdx_graph *graph = sdx_graph_at(context->program->module, 0);
+    return index < graph->output_count ? context->slots[graph->outputs[index]] : NULL;
+}
+
+const sdx_tensor *sdx_context_output(const sdx_context *context, size_t index) {
+    return sdx_value_tensor(sdx_context_output_value(context, index));
+}
+
+void sdx_context_cancel(sdx_context *context) {
+    if (context) atomic_store(&context->cancel, true);
+}
+
+void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info) {
+    sdx_memory_info full = {.struct_size = info->struct_size,
+                            .arena_bytes = context->arena_needed,
+                            .arena_used = context->arena_used,
+                            .heap_peak = atomic_load(&context->heap.peak),
+                            .constant_bytes = context->program->constant_bytes,
+                            .naive_bytes = context->naive_bytes};
+    memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
+}

@@ -1,0 +1,58 @@
+/* context.h - one run at a time: storage of the values, the arena, the run-time heap, bindings.
+ * Shared by context.c (objects, inputs, outputs), bind.c (symbols -> sizes -> offsets) and run.c. */
+#ifndef SDX_EXEC_CONTEXT_H
+#define SDX_EXEC_CONTEXT_H
+
+#include "exec/program.h"
+#include "plan/plan.h"
+
+/* The run-time heap: counts what it hands out and stops at the limit. */
+typedef struct sdx_heap {
+    sdx_allocator allocator; /* what bodies see; user points here */
+    const sdx_allocator *under;
+    atomic_size_t used, peak;
+    size_t limit;
+} sdx_heap;
+
+struct sdx_context {
+    const sdx_allocator *allocator;
+    sdx_allocator own_allocator;
+    const sdx_program *program;
+    sdx_arena memory; /* for the tables below */
+    sdx_value *storage;  /* program->storage_count: arena values, aliases, inputs */
+    sdx_value **slots;   /* by value id: what is there now; NULL: nothing */
+    sdx_value **edges;   /* by step: pointers handed to the body */
+    bool *wanted;        /* by edge, for outputs */
+    int64_t *symbols, *results; /* binding, and the value of every expression */
+    sdx_buffer *buffers;
+    uint32_t *active; /* scratch of the planner */
+    sdx_infer_in *in_info;
+    sdx_infer_out *out_info;
+    sdx_expr (*in_dims)[SDX_MAX_RANK];
+    bool *input_set;
+    bool bound; /* symbols, results and buffers hold a plan */
+    void *arena;
+    size_t arena_size, arena_needed, arena_used, naive_bytes;
+    bool arena_given; /* by the caller: may not grow */
+    sdx_heap heap;
+    sdx_arena text; /* bytes of string elements made in this run */
+    sdx_pool *pool;
+    sdx_host host;
+    uint64_t seed, runs;
+    atomic_bool cancel;
+    bool has_run;
+};
+
+static inline sdx_context *sdx_context_of(sdx_host *host) {
+    return (sdx_context *)(void *)((char *)host - offsetof(sdx_context, host));
+}
+
+/* Binds symbols from the inputs that are set; plans the arena anew if any changed. */
+sdx_status sdx_context_bind(sdx_context *context, sdx_error *error);
+/* Runs the steps of one graph; its inputs are in their slots. */
+sdx_status sdx_run_block(sdx_context *context, sdx_id graph, sdx_error *error);
+sdx_status sdx_run_graph(sdx_host *host, sdx_id graph, sdx_value *const *in, uint32_t in_count,
+                         sdx_value **out, uint32_t out_count, sdx_error *error);
+void sdx_heap_init(sdx_heap *heap, const sdx_allocator *under, uint64_t limit);
+
+#endif

@@ -1,0 +1,153 @@
+/* model.c - loading: bytes from a file, memory or a reader -> onnx/ -> operators -> shapes. */
+#include "exec/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx/loader.h"
+#include "ops/resolve.h"
+
+static sdx_status read_options(const sdx_load_options *given, sdx_load_options *out,
+                               sdx_error *error) {
+    memset(out, 0, sizeof *out);
+    if (!given) return SDX_STATUS_OK;
+    if (given->struct_size < sizeof(size_t) + sizeof(uint32_t))
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
+                        "sdx_load_options.struct_size is %zu", given->struct_size);
+    size_t size = given->struct_size < sizeof *out ? given->struct_size : sizeof *out;
+    memcpy(out, given, size);
+    return SDX_STATUS_OK;
+}
+
+static sdx_status create(const sdx_load_options *options, sdx_model **out, sdx_error *error) {
+    const sdx_allocator *allocator =
+        options->allocator ? options->allocator : &sdx_default_allocator;
+    sdx_model *model = sdx_alloc(allocator, sizeof *model, _Alignof(max_align_t));
+    if (!model) return sdx_fail_memory(error, sizeof *model, "the model");
+    memset(model, 0, sizeof *model);
+    model->own_allocator = *allocator;
+    model->allocator = &model->own_allocator;
+    if (options->log) model->log = *options->log;
+    *out = model;
+    return SDX_STATUS_OK;
+}
+
+/* Everything after the bytes are there. */
+static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options *options,
+                        const char *root, sdx_error *error) {
+    bool copy = (options->flags & SDX_LOAD_COPY) != 0;
+    SDX_TRY(sdx_module_create(model->allocator, options->limits,
+                              model->log.write ? &model->log : NULL, &model->module, error));
+    SDX_TRY(sdx_external_create(model->allocator, root, copy, &model->external, error));
+    SDX_TRY(sdx_onnx_load(bytes, model->external, model->module, error));
+    model->file_bytes = bytes.size + sdx_external_bytes(model->external);
+    SDX_TRY(sdx_resolve_ops(model->module, error));
+    const sdx_error *problems = model->module->problems.data;
+    if (model->module->problems.count && !(options->flags & SDX_LOAD_KEEP_UNSUPPORTED)) {
+        if (error) *error = problems[0];
+        return problems[0].code;
+    }
+    return sdx_infer_module(model->module, error);
+}
+
+/* Messages about a file begin with its name. */
+static void prefix_path(sdx_error *error, const char *path) {
+    if (!error || strncmp(error->message, path, strlen(path)) == 0) return;
+    sdx_error copy = *error;
+    sdx_error_clear(error);
+    sdx_fail_at(error, copy.code, copy.position, "%.300s: %s", path, copy.message);
+    memcpy(error->node, copy.node, sizeof copy.node);
+    memcpy(error->op, copy.op, sizeof copy.op);
+}
+
+static char *folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (!slash) return strdup(".");
+    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+sdx_status sdx_model_load_file(const char *path, const sdx_load_options *options, sdx_model **out,
+                               sdx_error *error) {
+    sdx_error local;
+    if (!error) error = &local;
+    sdx_error_clear(error);
+    if (!path || !out)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_model_load_file: NULL given");
+    *out = NULL;
+    sdx_load_options checked;
+    SDX_TRY(read_options(options, &checked, error));
+    sdx_model *model = NULL;
+    SDX_TRY(create(&checked, &model, error));
+    char *folder = checked.external_root ? NULL : folder_of(path);
+    bool copy = (checked.flags & SDX_LOAD_COPY) != 0;
+    sdx_status status = sdx_file_open(path, copy, model->allocator, &model->file, error);
+    if (status == SDX_STATUS_OK)
+        status = build(model, (sdx_span){model->file.data, model->file.size}, &checked,
+                       checked.external_root ? checked.external_root : folder, error);
+    free(folder);
+    if (status != SDX_STATUS_OK) {
+        prefix_path(error, path);
+        sdx_model_release(model);
+        return status;
+    }
+    *out = model;
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_model_load_memory(const void *bytes, size_t size, const sdx_load_options *options,
+                                 sdx_model **out, sdx_error *error) {
+    sdx_error local;
+    if (!error) error = &local;
+    sdx_error_clear(error);
+    if (!out || (!bytes && size))
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_model_load_memory: NULL given");
+    *out = NULL;
+    sdx_load_options checked;
+    SDX_TRY(read_options(options, &checked, error));
+    sdx_model *model = NULL;
+    SDX_TRY(create(&checked, &model, error));
+    sdx_status status =
+        build(model, (sdx_span){bytes, size}, &checked, checked.external_root, error);
+    if (status != SDX_STATUS_OK) sdx_model_release(model);
+    else *out = model;
+    return status;
+}
+
+sdx_status sdx_model_load_reader(const sdx_reader *reader, const sdx_load_options *options,
+                                 sdx_model **out, sdx_error *error) {
+    sdx_error local;
+    if (!error) error = &local;
+    sdx_error_clear(error);
+    if (!reader || !reader->read || !out)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_model_load_reader: NULL given");
+    *out = NULL;
+    sdx_load_options checked;
+    SDX_TRY(read_options(options, &checked, error));
+    if (reader->size > SIZE_MAX / 2 ||
+        (checked.limits && checked.limits->max_memory && reader->size > checked.limits->max_memory))
+        return sdx_fail(error, SDX_STATUS_LIMIT, "the model has %llu bytes, more than may be held",
+                        (unsigned long long)reader->size);
+    sdx_model *model = NULL;
+    SDX_TRY(create(&checked, &model, error));
+    size_t size = (size_t)reader->size;
+    uint8_t *bytes = sdx_alloc(model->allocator, size, SDX_CACHE_LINE);
+    sdx_status status = SDX_STATUS_OK;
+    if (!bytes) status = sdx_fail_memory(error, size, "the model");
+    else model->file = (sdx_file){.data = bytes, .size = size, .allocator = model->allocator};
+    if (bytes && size && !reader->read(reader->user, 0, bytes, size))
+        status = sdx_fail(error, SDX_STATUS_IO, "the reader could not give %zu bytes", size);
+    if (status == SDX_STATUS_OK)
+        status = build(model, (sdx_span){bytes, size}, &checked, checked.external_root, error);
+    if (status != SDX_STATUS_OK) sdx_model_release(model);
+    else *out = model;
+    return status;
+}
+
+void sdx_model_release(sdx_model *model) {
+    if (!model) return;
+    sdx_module_release(model->module);
+    sdx_external_release(model->external);
+    sdx_file_close(&model->file);
+    sdx_allocator allocator = model->own_allocator;
+    sdx_free(&allocator, model, sizeof *model);
+}

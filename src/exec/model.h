@@ -1,0 +1,19 @@
+/* model.h - what stands behind sdx_model: the module and the bytes its constants point into. */
+#ifndef SDX_EXEC_MODEL_H
+#define SDX_EXEC_MODEL_H
+
+#include "base/file.h"
+#include "graph/graph.h"
+#include "onnx/external.h"
+
+struct sdx_model {
+    const sdx_allocator *allocator;
+    sdx_module *module;
+    sdx_file file;          /* closed file: data NULL (model from the caller's memory) */
+    sdx_external *external;
+    sdx_log log;            /* a copy, so that the caller's struct may go */
+    sdx_allocator own_allocator;
+    uint64_t file_bytes;
+};
+
+#endif

@@ -1,0 +1,159 @@
+/* run.c - the run loop. A fixed step allocates nothing: its values lie in the arena. For a step
+ * whose shapes depend on data, the shape rule is asked again with the tensors at hand, and the
+ * results come from the run-time heap. */
+#include <string.h>
+
+#include "exec/context.h"
+#include "ops/resolve.h"
+
+static void set_slot(sdx_context *context, sdx_id id, sdx_value *value) {
+    sdx_value_release(context->slots[id]);
+    context->slots[id] = value;
+}
+
+static void note_arena_use(sdx_context *context, const sdx_step *step) {
+    const sdx_program *program = context->program;
+    for (uint32_t o = 0; o < step->node->output_count; o++) {
+        sdx_id id = step->node->outputs[o];
+        if (id == SDX_NONE || program->slots[id].buffer == SDX_NONE) continue;
+        const sdx_buffer *buffer = &context->buffers[program->slots[id].buffer];
+        size_t end = buffer->offset + buffer->size;
+        if (end > context->arena_used) context->arena_used = end;
+    }
+    if (step->scratch == SDX_NONE) return;
+    const sdx_buffer *scratch = &context->buffers[step->scratch];
+    if (scratch->offset + scratch->size > context->arena_used)
+        context->arena_used = scratch->offset + scratch->size;
+}
+
+static sdx_status run_fixed(sdx_context *context, const sdx_step *step, sdx_call *call) {
+    note_arena_use(context, step);
+    if (step->skip) return SDX_STATUS_OK;
+    for (uint32_t o = 0; o < call->out_count; o++)
+        call->out[o] = step->node->outputs[o] == SDX_NONE ? NULL
+                                                          : context->slots[step->node->outputs[o]];
+    if (step->scratch != SDX_NONE) {
+        call->scratch = (char *)context->arena + context->buffers[step->scratch].offset;
+        call->scratch_bytes = context->buffers[step->scratch].size;
+    }
+    return step->node->op->def->run(call);
+}
+
+/* Makes the output that the rule has given a full shape. */
+static sdx_status make_output(sdx_context *context, const sdx_step *step, sdx_call *call,
+                              uint32_t o) {
+    const sdx_infer_out *out = &context->out_info[o];
+    if (!out->wanted || out->type.kind != SDX_KIND_TENSOR || !out->rank_known ||
+        !out->type.dtype)
+        return SDX_STATUS_OK;
+    int64_t dims[SDX_MAX_RANK];
+    for (int32_t i = 0; i < out->type.rank; i++) {
+        if (!sdx_expr_is_const(out->dims[i])) return SDX_STATUS_OK; /* the body's to make */
+        dims[i] = sdx_expr_value(out->dims[i]);
+    }
+    bool view = o == 0 && (step->node->op->def->flags & SDX_OP_VIEW) != 0;
+    if (view)
+        return sdx_value_alloc_view(&context->heap.allocator, call->in[0], out->type.dtype,
+                                    out->type.rank, dims, &call->out[o], call->error);
+    return sdx_value_alloc_tensor(&context->heap.allocator, out->type.dtype, out->type.rank, dims,
+                                  &call->out[o], call->error);
+}
+
+static sdx_status shape_outputs(sdx_context *context, const sdx_step *step, sdx_call *call) {
+    sdx_run_shapes shapes = {.node = step->node, .in = call->in, .in_info = context->in_info,
+                             .out_info = context->out_info, .in_dims = context->in_dims};
+    SDX_TRY(sdx_infer_run(&shapes, call->error));
+    for (uint32_t o = 0; o < call->out_count; o++)
+        SDX_TRY(make_output(context, step, call, o));
+    if (shapes.scratch_bytes) {
+        call->scratch = sdx_call_temp(call, shapes.scratch_bytes, 1);
+        if (!call->scratch) return SDX_STATUS_NO_MEMORY;
+        call->scratch_bytes = shapes.scratch_bytes;
+    }
+    return SDX_STATUS_OK;
+}
+
+static sdx_status run_open(sdx_context *context, const sdx_step *step, sdx_call *call) {
+    sdx_status status = SDX_STATUS_OK;
+    for (uint32_t o = 0; o < call->out_count; o++) call->out[o] = NULL;
+    if (!(call->def->flags & SDX_OP_HEAP)) status = shape_outputs(context, step, call);
+    if (status == SDX_STATUS_OK) status = call->def->run(call);
+    sdx_call_temp_free(call, call->scratch);
+    for (uint32_t o = 0; o < call->out_count; o++) {
+        sdx_id id = step->node->outputs[o];
+        sdx_value *made = call->out[o];
+        call->out[o] = NULL;
+        if (id == SDX_NONE) {
+            sdx_value_release(made);
+            continue;
+        }
+        if (!made && status == SDX_STATUS_OK)
+            status = sdx_fail(call->error, SDX_STATUS_INTERNAL, "output %u was not made", o);
+        set_slot(context, id, made);
+    }
+    return status;
+}
+
+static sdx_status run_step(sdx_context *context, const sdx_step *step, sdx_error *error) {
+    const sdx_node *node = step->node;
+    sdx_value **edges = context->edges + step->edges;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        edges[i] = node->inputs[i] == SDX_NONE ? NULL : context->slots[node->inputs[i]];
+    sdx_call call = {.def = node->op->def, .params = node->params, .version = node->version,
+                     .in_count = node->input_count, .out_count = node->output_count, .in = edges,
+                     .out = edges + node->input_count,
+                     .out_wanted = context->wanted + step->edges + node->input_count,
+                     .host = &context->host, .node = node, .error = error};
+    sdx_status status =
+        step->fixed ? run_fixed(context, step, &call) : run_open(context, step, &call);
+    if (status != SDX_STATUS_OK) {
+        sdx_error_set_node(error, node->name, node->op_type);
+        return status;
+    }
+    const sdx_id *releases = context->program->releases + step->release;
+    for (uint32_t i = 0; i < step->release_count; i++) set_slot(context, releases[i], NULL);
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_run_block(sdx_context *context, sdx_id graph, sdx_error *error) {
+    const sdx_block *block = &context->program->blocks[graph];
+    for (uint32_t s = 0; s < block->step_count; s++) {
+        if (atomic_load_explicit(&context->cancel, memory_order_relaxed))
+            return sdx_fail(error, SDX_STATUS_CANCELLED, "the run was cancelled");
+        SDX_TRY(run_step(context, &block->steps[s], error));
+    }
+    return SDX_STATUS_OK;
+}
+
+/* After a body has run, or failed on the way, nothing of it stays behind. */
+static void clear_graph(sdx_context *context, sdx_id graph_id) {
+    const sdx_program *program = context->program;
+    const sdx_graph *graph = sdx_graph_at(program->module, graph_id);
+    const sdx_block *block = &program->blocks[graph_id];
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        if (program->slots[graph->inputs[i]].place == SDX_PLACE_HEAP)
+            set_slot(context, graph->inputs[i], NULL);
+    for (uint32_t s = 0; s < block->step_count; s++) {
+        const sdx_node *node = block->steps[s].node;
+        for (uint32_t o = 0; o < node->output_count; o++)
+            if (node->outputs[o] != SDX_NONE) set_slot(context, node->outputs[o], NULL);
+    }
+}
+
+sdx_status sdx_run_graph(sdx_host *host, sdx_id graph_id, sdx_value *const *in, uint32_t in_count,
+                         sdx_value **out, uint32_t out_count, sdx_error *error) {
+    sdx_context *context = sdx_context_of(host);
+    const sdx_graph *graph = sdx_graph_at(context->program->module, graph_id);
+    if (graph->input_count != in_count || graph->output_count != out_count)
+        return sdx_fail(error, SDX_STATUS_BAD_MODEL,
+                        "subgraph '%.64s' has %u inputs and %u outputs, expected %u and %u",
+                        graph->name, graph->input_count, graph->output_count, in_count, out_count);
+    for (uint32_t i = 0; i < in_count; i++)
+        set_slot(context, graph->inputs[i], sdx_value_retain(in[i]));
+    sdx_status status = sdx_run_block(context, graph_id, error);
+    for (uint32_t i = 0; i < out_count; i++)
+        out[i] = status == SDX_STATUS_OK ? sdx_value_retain(context->slots[graph->outputs[i]])
+                                         : NULL;
+    clear_graph(context, graph_id);
+    return status;
+}

@@ -1,0 +1,138 @@
+/* graph.c - the module's tables: creation, growth, release. Filled by onnx/, read by all after. */
+#include "graph/graph.h"
+
+#include <string.h>
+
+#define DEFAULT_MAX_NODES 4000000u
+#define DEFAULT_MAX_DEPTH 64u
+
+static void fill_limits(sdx_limits *limits, const sdx_limits *given) {
+    memset(limits, 0, sizeof *limits);
+    if (given) {
+        size_t size = given->struct_size < sizeof *limits ? given->struct_size : sizeof *limits;
+        memcpy(limits, given, size);
+    }
+    limits->struct_size = sizeof *limits;
+    if (!limits->max_nodes) limits->max_nodes = DEFAULT_MAX_NODES;
+    if (!limits->max_depth) limits->max_depth = DEFAULT_MAX_DEPTH;
+    if (!limits->max_rounds) limits->max_rounds = UINT64_MAX;
+    if (!limits->max_memory) limits->max_memory = SIZE_MAX;
+    if (limits->max_memory > SIZE_MAX) limits->max_memory = SIZE_MAX;
+}
+
+sdx_status sdx_module_create(const sdx_allocator *allocator, const sdx_limits *limits,
+                             const sdx_log *log, sdx_module **out, sdx_error *error) {
+    if (!allocator) allocator = &sdx_default_allocator;
+    sdx_module *module = sdx_alloc(allocator, sizeof *module, _Alignof(max_align_t));
+    if (!module) return sdx_fail_memory(error, sizeof *module, "the model");
+    memset(module, 0, sizeof *module);
+    module->allocator = allocator;
+    module->log = log;
+    fill_limits(&module->limits, limits);
+    size_t budget = module->limits.max_memory == SIZE_MAX ? 0 : (size_t)module->limits.max_memory;
+    sdx_arena_init(&module->arena, allocator, budget);
+    sdx_status status = sdx_expr_pool_create(allocator, &module->pool, error);
+    if (status != SDX_STATUS_OK) {
+        sdx_module_release(module);
+        return status;
+    }
+    *out = module;
+    return SDX_STATUS_OK;
+}
+
+void sdx_module_release(sdx_module *module) {
+    if (!module) return;
+    const sdx_allocator *allocator = module->allocator;
+    sdx_vector_free(&module->values, allocator, sizeof(sdx_value_def));
+    sdx_vector_free(&module->nodes, allocator, sizeof(sdx_node));
+    sdx_vector_free(&module->graphs, allocator, sizeof(sdx_graph));
+    sdx_vector_free(&module->constraints, allocator, sizeof(sdx_constraint));
+    sdx_vector_free(&module->problems, allocator, sizeof(sdx_error));
+    sdx_expr_pool_release(module->pool);
+    sdx_arena_free(&module->arena);
+    sdx_free(allocator, module, sizeof *module);
+}
+
+static void *append(sdx_module *module, sdx_vector *table, size_t element, sdx_id *id) {
+    *id = SDX_NONE;
+    if (table->count >= SDX_NONE) return NULL;
+    void *slot = sdx_vector_push(table, module->allocator, element);
+    if (slot) *id = (sdx_id)(table->count - 1);
+    return slot;
+}
+
+sdx_id sdx_module_add_value(sdx_module *module, const char *name, sdx_id graph) {
+    sdx_id id;
+    sdx_value_def *value = append(module, &module->values, sizeof *value, &id);
+    if (!value) return SDX_NONE;
+    value->name = name;
+    value->type.rank = -1;
+    value->producer = SDX_NONE;
+    value->graph = graph;
+    return id;
+}
+
+sdx_id sdx_module_add_node(sdx_module *module) {
+    sdx_id id;
+    append(module, &module->nodes, sizeof(sdx_node), &id);
+    return id;
+}
+
+sdx_id sdx_module_add_graph(sdx_module *module) {
+    sdx_id id;
+    sdx_graph *graph = append(module, &module->graphs, sizeof *graph, &id);
+    if (graph) graph->owner = SDX_NONE;
+    return id;
+}
+
+typedef struct text_out {
+    char *buffer;
+    size_t size, length;
+} text_out;
+
+static void put(text_out *out, const char *text) {
+    size_t n = strlen(text);
+    if (out->length < out->size) {
+        size_t room = out->size - out->length - 1;
+        memcpy(out->buffer + out->length, text, n < room ? n : room);
+        out->buffer[out->length + (n < room ? n : room)] = 0;
+    }
+    out->length += n;
+}
+
+static void put_type(const sdx_module *module, const sdx_type *type, text_out *out, int depth) {
+    char text[256];
+    switch (type ? type->kind : SDX_KIND_NONE) {
+    case SDX_KIND_SEQUENCE:
+    case SDX_KIND_OPTIONAL:
+    case SDX_KIND_MAP:
+        put(out, type->kind == SDX_KIND_SEQUENCE   ? "sequence("
+                 : type->kind == SDX_KIND_OPTIONAL ? "optional("
+                                                   : "map(");
+        if (type->kind == SDX_KIND_MAP) {
+            put(out, sdx_dtype_name(type->dtype));
+            put(out, ",");
+        }
+        if (depth > 0) put_type(module, type->inner, out, depth - 1);
+        put(out, ")");
+        return;
+    case SDX_KIND_SPARSE: put(out, "sparse "); break;
+    case SDX_KIND_TENSOR: break;
+    case SDX_KIND_NONE: put(out, "?"); return;
+    }
+    put(out, type->dtype == SDX_DTYPE_UNDEFINED ? "?" : sdx_dtype_name(type->dtype));
+    put(out, "[");
+    for (int32_t i = 0; i < type->rank; i++) {
+        if (i) put(out, ",");
+        sdx_expr_text(module->pool, type->dims[i], text, sizeof text);
+        put(out, text);
+    }
+    put(out, type->rank < 0 ? "...]" : "]");
+}
+
+size_t sdx_type_text(const sdx_module *module, const sdx_type *type, char *buffer, size_t size) {
+    text_out out = {buffer, size, 0};
+    if (size) buffer[0] = 0;
+    put_type(module, type, &out, 16);
+    return out.length;
+}

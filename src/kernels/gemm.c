@@ -1,0 +1,28 @@
+/* gemm.c - the matrix product of gemm.h, made twice from gemm_template.h: for float and double.
+ * Blocks of A and B are packed into panels of a register tile's height and width, then the tiles
+ * are computed one after the other from contiguous memory. */
+#include "kernels/gemm.h"
+
+#include <string.h>
+
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+static size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+/* Multiply-adds that are worth handing to another thread. */
+#define PIECE_WORK ((size_t)1 << 18)
+
+#define T float
+#define MATRIX sdx_f32_matrix
+#define NAME(x) sdx_f32_##x
+#define LOCAL(x) f32_##x
+#include "kernels/gemm_template.h"
+#undef T
+#undef MATRIX
+#undef NAME
+#undef LOCAL
+
+#define T double
+#define MATRIX sdx_f64_matrix
+#define NAME(x) sdx_f64_##x
+#define LOCAL(x) f64_##x
+#include "kernels/gemm_template.h"

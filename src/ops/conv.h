@@ -1,0 +1,41 @@
+/* conv.h - shared by the convolution operators: attributes, shape rule, and the float body. */
+#ifndef SDX_OPS_CONV_H
+#define SDX_OPS_CONV_H
+
+#include "ops/half.h"
+#include "ops/window.h"
+
+typedef struct sdx_conv_params {
+    sdx_window_attrs window;
+    int64_t group;
+} sdx_conv_params;
+
+/* Numbers of one convolution. */
+typedef struct sdx_conv {
+    sdx_window window;
+    size_t batch, groups;
+    size_t in_planes, out_planes; /* channels of one group */
+    sdx_dtype dtype;              /* FLOAT32 or FLOAT64 */
+} sdx_conv;
+
+sdx_status sdx_conv_prepare(sdx_prep *prep, sdx_conv_params *params);
+/* Checks inputs x (batch, channels, ...), w (maps, channels / group, ...) and, if it is present,
+ * bias (maps), and sets the shape of output 0. bias SDX_NONE: the operator has none. */
+sdx_status sdx_conv_infer_shape(sdx_infer *inf, const sdx_conv_params *params, uint32_t x,
+                                uint32_t w, uint32_t bias);
+void sdx_conv_resolve(const sdx_conv_params *params, const sdx_tensor *x, const sdx_tensor *w,
+                      const sdx_tensor *y, sdx_conv *conv);
+
+/* Bytes that sdx_conv_run needs; sizes that are not known yet are SIZE_MAX, and the answer is then
+ * enough for any. planes and maps are those of one group, `taps` those of the kernel. */
+size_t sdx_conv_scratch(sdx_dtype dtype, size_t groups, size_t planes, size_t maps, size_t taps);
+/* y = x convolved with w, plus bias (which may be NULL), all of conv->dtype. */
+sdx_status sdx_conv_run(sdx_call *call, const sdx_conv *conv, const void *x, const void *w,
+                        const void *bias, void *y);
+
+/* Convolution of single planes, without a patch matrix; plane i of y comes from plane
+ * i / conv->out_planes of x. */
+void sdx_conv_direct(sdx_call *call, const sdx_conv *conv, const void *x, const void *w,
+                     const void *bias, void *y);
+
+#endif

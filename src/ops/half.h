@@ -1,0 +1,30 @@
+/* half.h - float16 and bfloat16 for operators whose bodies know float32 and float64 only: the body
+ * runs on float32 stand-ins, which are widened before and narrowed after. Also scratch memory that
+ * falls back to the heap where infer could not tell its size. */
+#ifndef SDX_OPS_HALF_H
+#define SDX_OPS_HALF_H
+
+#include "ops/op.h"
+
+static inline bool sdx_is_half(sdx_dtype dtype) {
+    return dtype == SDX_DTYPE_FLOAT16 || dtype == SDX_DTYPE_BFLOAT16;
+}
+
+/* Adds room for the stand-ins to inf->scratch. Call after the outputs have types and shapes. */
+void sdx_infer_half_scratch(sdx_infer *inf);
+/* Adds a fixed number of bytes, rounded up to whole cache lines. */
+void sdx_infer_add_scratch(sdx_infer *inf, size_t bytes);
+
+/* body(call), with float32 in place of each float16 or bfloat16 input and output. */
+sdx_status sdx_call_half(sdx_call *call, sdx_status (*body)(sdx_call *call));
+
+/* `bytes` of memory for the length of the body: the call's scratch if it is large enough, else from
+ * the heap. Aligned to a cache line. */
+typedef struct sdx_scratch {
+    void *data;
+    void *temp; /* what came from the heap, or NULL */
+} sdx_scratch;
+sdx_status sdx_call_scratch(sdx_call *call, size_t bytes, sdx_scratch *scratch);
+void sdx_call_scratch_end(sdx_call *call, sdx_scratch *scratch);
+
+#endif

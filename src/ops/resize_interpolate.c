@@ -1,0 +1,221 @@
+/* resize_interpolate.c - Resize in the modes linear and cubic: one pass per axis that changes, on
+ * one slice of the tensor after the other. Axes before the first that changes count slices, axes
+ * behind the last make the elements wider. float32 and float64 are computed as they are, complex
+ * numbers part by part, integers in float64 and rounded at the end. */
+#include <math.h>
+#include <string.h>
+
+#include "ops/resize.h"
+
+typedef struct job {
+    const sdx_resize_axis *axes;
+    int32_t order[SDX_MAX_RANK], passes; /* axes that change, in the order of the passes */
+    int32_t first, end;                  /* they lie in [first, end) */
+    size_t slices, width;                /* width: elements behind the last of them */
+    size_t in_slice, out_slice;          /* elements */
+    sdx_dtype dtype;                     /* of the data; complex ones by their parts */
+    bool converted;                      /* integers */
+    double outside;
+    const char *x;
+    char *y, *scratch;
+    size_t buffer; /* bytes of each of the two buffers of a piece */
+    size_t pieces;
+} job;
+
+#define DEFINE_PASS(T, f, WEIGHT)                                                                 \
+    /* One axis: rows of `wide` elements at in[before][axis->in] to out[before][axis->out]. */    \
+    static void f##_pass(const sdx_resize_axis *axis, size_t before, size_t wide, T outside,      \
+                         const T *in, T *out) {                                                   \
+        size_t taps = axis->taps, ins = (size_t)axis->in, outs = (size_t)axis->out;               \
+        for (size_t b = 0; b < before; b++, in += ins * wide)                                     \
+            for (size_t o = 0; o < outs; o++, out += wide) {                                      \
+                const int64_t *index = axis->index + o * taps;                                    \
+                const WEIGHT = axis->f##_weights + o * taps;                                      \
+                if (index[0] < 0) {                                                               \
+                    for (size_t i = 0; i < wide; i++) out[i] = outside;                           \
+                    continue;                                                                     \
+                }                                                                                 \
+                if (wide == 1) {                                                                  \
+                    T sum = 0;                                                                    \
+                    for (size_t t = 0; t < taps; t++) sum += weight[t] * in[index[t]];            \
+                    *out = sum;                                                                   \
+                    continue;                                                                     \
+                }                                                                                 \
+                const T *row = in + (size_t)index[0] * wide;                                      \
+                for (size_t i = 0; i < wide; i++) out[i] = weight[0] * row[i];                    \
+                for (size_t t = 1; t < taps; t++) {                                               \
+                    row = in + (size_t)index[t] * wide;                                           \
+                    T w = weight[t];                                                              \
+                    if (w != 0)                                                                   \
+                        for (size_t i = 0; i < wide; i++) out[i] += w * row[i];                   \
+                }                                                                                 \
+            }                                                                                     \
+    }
+
+#define f32_weights weight32
+#define f64_weights weight
+DEFINE_PASS(float, f32, float *weight)
+DEFINE_PASS(double, f64, double *weight)
+
+/* ---- integers ------------------------------------------------------------------------------------ */
+
+static void load_slice(const job *j, size_t slice, double *out) {
+    sdx_tensor t = {.dtype = j->dtype,
+                    .data = (void *)(uintptr_t)(j->x + slice * j->in_slice * sdx_dtype_size(j->dtype)),
+                    .count = j->in_slice};
+    for (size_t i = 0; i < j->in_slice; i++) out[i] = sdx_tensor_double(&t, i);
+}
+
+#define STORE(T, LO, HI)                                                                          \
+    do {                                                                                          \
+        T *out = (T *)(void *)j->y + slice * j->out_slice;                                        \
+        for (size_t i = 0; i < j->out_slice; i++) {                                               \
+            double v = nearbyint(in[i]);                                                          \
+            out[i] = v >= (HI) ? (T)(HI##_value) : v > (LO) ? (T)v : (T)(LO);                     \
+        }                                                                                         \
+    } while (0)
+
+/* Rounds to nearest, and to the ends of the type's range. Each pair is the largest double that
+ * saturates, and what it becomes. */
+#define MAX_I8 127.0
+#define MAX_I8_value INT8_MAX
+#define MAX_I16 32767.0
+#define MAX_I16_value INT16_MAX
+#define MAX_I32 2147483647.0
+#define MAX_I32_value INT32_MAX
+#define MAX_I64 9223372036854775808.0
+#define MAX_I64_value INT64_MAX
+#define MAX_U8 255.0
+#define MAX_U8_value UINT8_MAX
+#define MAX_U16 65535.0
+#define MAX_U16_value UINT16_MAX
+#define MAX_U32 4294967295.0
+#define MAX_U32_value UINT32_MAX
+#define MAX_U64 18446744073709551616.0
+#define MAX_U64_value UINT64_MAX
+
+static void store_slice(const job *j, size_t slice, const double *in) {
+    switch (j->dtype) {
+    case SDX_DTYPE_INT8: STORE(int8_t, -128.0, MAX_I8); break;
+    case SDX_DTYPE_INT16: STORE(int16_t, -32768.0, MAX_I16); break;
+    case SDX_DTYPE_INT32: STORE(int32_t, -2147483648.0, MAX_I32); break;
+    case SDX_DTYPE_INT64: STORE(int64_t, -9223372036854775808.0, MAX_I64); break;
+    case SDX_DTYPE_UINT8: STORE(uint8_t, 0.0, MAX_U8); break;
+    case SDX_DTYPE_UINT16: STORE(uint16_t, 0.0, MAX_U16); break;
+    case SDX_DTYPE_UINT32: STORE(uint32_t, 0.0, MAX_U32); break;
+    case SDX_DTYPE_UINT64: STORE(uint64_t, 0.0, MAX_U64); break;
+    default: { /* bool */
+        bool *out = (bool *)(void *)j->y + slice * j->out_slice;
+        for (size_t i = 0; i < j->out_slice; i++) out[i] = in[i] != 0;
+    }
+    }
+}
+
+/* ---- slices -------------------------------------------------------------------------------------- */
+
+static void one_slice(const job *j, size_t slice, char *buffers) {
+    bool wide = j->converted || j->dtype == SDX_DTYPE_FLOAT64;
+    size_t size = wide ? sizeof(double) : sizeof(float);
+    char *spare[2] = {buffers, buffers + j->buffer};
+    const char *from = j->x + slice * j->in_slice * size;
+    char *result = j->y + slice * j->out_slice * size;
+    int turn = 0;
+    if (j->converted) {
+        load_slice(j, slice, (double *)(void *)spare[0]);
+        from = spare[0];
+        turn = 1;
+    }
+    int64_t dims[SDX_MAX_RANK];
+    for (int32_t a = j->first; a < j->end; a++) dims[a] = j->axes[a].in;
+    for (int32_t p = 0; p < j->passes; p++) {
+        const sdx_resize_axis *axis = &j->axes[j->order[p]];
+        size_t before = 1, behind = j->width;
+        for (int32_t a = j->first; a < j->order[p]; a++) before *= (size_t)dims[a];
+        for (int32_t a = j->order[p] + 1; a < j->end; a++) behind *= (size_t)dims[a];
+        bool last = p + 1 == j->passes && !j->converted;
+        char *to = last ? result : spare[turn];
+        turn = !turn;
+        if (wide)
+            f64_pass(axis, before, behind, j->outside, (const void *)from, (void *)to);
+        else
+            f32_pass(axis, before, behind, (float)j->outside, (const void *)from, (void *)to);
+        dims[j->order[p]] = axis->out;
+        from = to;
+    }
+    if (j->converted) store_slice(j, slice, (const double *)(const void *)from);
+}
+
+static void piece_body(void *arg, size_t begin, size_t end) {
+    const job *j = arg;
+    for (size_t piece = begin; piece < end; piece++)
+        for (size_t s = piece * j->slices / j->pieces; s < (piece + 1) * j->slices / j->pieces; s++)
+            one_slice(j, s, j->scratch + piece * 2 * j->buffer);
+}
+
+/* Passes that shrink come first, then those that grow least. */
+static void order_passes(job *j) {
+    for (int32_t i = 1; i < j->passes; i++)
+        for (int32_t k = i; k > 0; k--) {
+            const sdx_resize_axis *a = &j->axes[j->order[k - 1]], *b = &j->axes[j->order[k]];
+            if ((double)b->out * (double)a->in >= (double)a->out * (double)b->in) break;
+            int32_t swap = j->order[k];
+            j->order[k] = j->order[k - 1];
+            j->order[k - 1] = swap;
+        }
+}
+
+/* Elements of the largest tensor between two passes of a slice. */
+static bool largest_between(const job *j, size_t *out) {
+    size_t most = j->converted ? (j->in_slice > j->out_slice ? j->in_slice : j->out_slice) : 0;
+    int64_t dims[SDX_MAX_RANK];
+    for (int32_t a = j->first; a < j->end; a++) dims[a] = j->axes[a].in;
+    for (int32_t p = 0; p + 1 < j->passes; p++) {
+        size_t count;
+        dims[j->order[p]] = j->axes[j->order[p]].out;
+        if (!sdx_dims_count(dims + j->first, j->end - j->first, &count) ||
+            !sdx_size_mul(count, j->width, &count))
+            return false;
+        if (count > most) most = count;
+    }
+    *out = most;
+    return true;
+}
+
+sdx_status sdx_resize_interpolate(sdx_call *call, const sdx_resize_params *params,
+                                  const sdx_resize_axis *axes, const sdx_tensor *x, sdx_tensor *y,
+                                  void *memory, size_t memory_bytes) {
+    bool is_complex = sdx_dtypes_has(SDX_T_COMPLEX, x->dtype);
+    job j = {.axes = axes, .dtype = x->dtype, .x = x->data, .y = y->data, .slices = 1,
+             .width = is_complex ? 2 : 1, .outside = (double)params->outside};
+    if (x->dtype == SDX_DTYPE_COMPLEX64) j.dtype = SDX_DTYPE_FLOAT32;
+    if (x->dtype == SDX_DTYPE_COMPLEX128) j.dtype = SDX_DTYPE_FLOAT64;
+    j.converted = !sdx_dtypes_has(SDX_T_FLOATS, j.dtype);
+    for (int32_t a = 0; a < x->rank; a++)
+        if (!axes[a].identity) j.order[j.passes++] = a;
+    if (j.passes == 0) {
+        sdx_copy_elements(x, y);
+        return SDX_STATUS_OK;
+    }
+    j.first = j.order[0];
+    j.end = j.order[j.passes - 1] + 1;
+    order_passes(&j);
+    for (int32_t a = 0; a < j.first; a++) j.slices *= (size_t)axes[a].out;
+    for (int32_t a = j.end; a < x->rank; a++) j.width *= (size_t)axes[a].out;
+    j.in_slice = sdx_dims_product(x->dims, j.first, j.end) * j.width;
+    j.out_slice = sdx_dims_product(y->dims, j.first, j.end) * j.width;
+    j.pieces = j.slices < SDX_RESIZE_PIECES ? j.slices : SDX_RESIZE_PIECES;
+    size_t bytes, total;
+    bool wide = j.converted || j.dtype == SDX_DTYPE_FLOAT64;
+    if (!largest_between(&j, &bytes) || !sdx_size_mul(bytes, wide ? 8 : 4, &bytes) ||
+        !sdx_size_align(bytes, 64, &j.buffer) || !sdx_size_mul(j.buffer, 2 * j.pieces, &total))
+        return sdx_call_fail_with(call, SDX_STATUS_LIMIT, "the tensors between passes are too large");
+    sdx_call inner = *call;
+    inner.scratch = memory;
+    inner.scratch_bytes = memory_bytes;
+    sdx_scratch scratch;
+    SDX_TRY(sdx_call_scratch(&inner, total, &scratch));
+    j.scratch = scratch.data;
+    sdx_call_parallel(call, j.pieces, 1, piece_body, &j);
+    sdx_call_scratch_end(&inner, &scratch);
+    return SDX_STATUS_OK;
+}

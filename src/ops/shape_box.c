@@ -1,0 +1,306 @@
+/* shape_box.c - the strided copy under every operator that rearranges data. A box is reduced
+ * first (axes of size 1 dropped, axes that continue each other joined, a short contiguous last
+ * axis taken as one bigger element); what is left is either one block of bytes, a set of equally
+ * long strided rows, or a stack of matrix transpositions, which go in tiles. Work is cut into
+ * pieces over all axes, so that a single long axis runs in parallel too. */
+#include "ops/movement.h"
+
+#define PIECE_BYTES ((size_t)1 << 16) /* about what one piece of parallel work moves */
+#define TILE 16                       /* elements; a tile row is at most a few cache lines */
+
+typedef struct box_job {
+    /* The nest over pieces, in bytes. The last axis counts pieces of `chunk` rounds of the row. */
+    int32_t rank;
+    int64_t size[SDX_BOX_RANK], from[SDX_BOX_RANK], to[SDX_BOX_RANK];
+    const char *source;
+    char *target;
+    size_t unit;
+    int64_t length, chunk;            /* rounds of the row, and of a piece of it */
+    int64_t row_from, row_to;         /* steps along the row */
+    int64_t cross, cross_from, cross_to; /* transposition: the other axis; cross_to == unit */
+    void (*move)(const struct box_job *job, const char *from, char *to, int64_t count);
+} box_job;
+
+typedef struct pair {
+    uint64_t low, high;
+} pair;
+
+/* Rows: elements are read and written through memcpy of a fixed size, which is one instruction
+ * and asks for no alignment (joined elements may have less than their size). */
+#define DEFINE_ROW(name, fill, type)                                                              \
+    static void fill(const char *from, char *to, int64_t count) {                                 \
+        type element;                                                                             \
+        memcpy(&element, from, sizeof element);                                                   \
+        for (int64_t i = 0; i < count; ++i)                                                       \
+            memcpy(to + i * (int64_t)sizeof(type), &element, sizeof element);                     \
+    }                                                                                             \
+    static void name(const box_job *job, const char *from, char *to, int64_t count) {             \
+        const int64_t row_from = job->row_from, row_to = job->row_to;                             \
+        type element;                                                                             \
+        if (row_from == 0 && row_to == (int64_t)sizeof(type)) {                                   \
+            fill(from, to, count);                                                                \
+            return;                                                                               \
+        }                                                                                         \
+        for (int64_t i = 0; i < count; ++i) {                                                     \
+            memcpy(&element, from + i * row_from, sizeof element);                                \
+            memcpy(to + i * row_to, &element, sizeof element);                                    \
+        }                                                                                         \
+    }
+DEFINE_ROW(row_1, fill_1, uint8_t)
+DEFINE_ROW(row_2, fill_2, uint16_t)
+DEFINE_ROW(row_4, fill_4, uint32_t)
+DEFINE_ROW(row_8, fill_8, uint64_t)
+DEFINE_ROW(row_16, fill_16, pair)
+
+static void row_blocks(const box_job *job, const char *from, char *to, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        memcpy(to + i * job->row_to, from + i * job->row_from, job->unit);
+}
+
+/* Transpositions: the row runs along the source's contiguous axis, `cross` along the target's. */
+#define DEFINE_TURN(name, type)                                                                   \
+    static void name(const box_job *job, const char *from, char *to, int64_t count) {             \
+        const int64_t size = (int64_t)sizeof(type);                                               \
+        for (int64_t c0 = 0; c0 < job->cross; c0 += TILE) {                                       \
+            const int64_t c1 = c0 + TILE < job->cross ? c0 + TILE : job->cross;                   \
+            for (int64_t r0 = 0; r0 < count; r0 += TILE) {                                        \
+                const int64_t r1 = r0 + TILE < count ? r0 + TILE : count;                         \
+                for (int64_t r = r0; r < r1; ++r)                                                 \
+                    for (int64_t c = c0; c < c1; ++c)                                             \
+                        memcpy(to + r * job->row_to + c * size,                                   \
+                               from + c * job->cross_from + r * size, sizeof(type));              \
+            }                                                                                     \
+        }                                                                                         \
+    }
+DEFINE_TURN(turn_1, uint8_t)
+DEFINE_TURN(turn_2, uint16_t)
+DEFINE_TURN(turn_8, uint64_t)
+DEFINE_TURN(turn_16, pair)
+
+static void turn_edge_4(const box_job *job, const char *from, char *to, int64_t r0, int64_t r1,
+                        int64_t c0, int64_t c1) {
+    for (int64_t r = r0; r < r1; ++r)
+        for (int64_t c = c0; c < c1; ++c)
+            memcpy(to + r * job->row_to + c * 4, from + c * job->cross_from + r * 4, 4);
+}
+
+#if defined(__GNUC__)
+typedef uint32_t quad __attribute__((vector_size(16)));
+
+static inline quad load_quad(const char *from) {
+    quad q;
+    memcpy(&q, from, sizeof q);
+    return q;
+}
+
+/* Four rows of four, through vector registers. */
+static inline void turn_4x4(const char *from, int64_t from_step, char *to, int64_t to_step) {
+    const quad low = {0, 4, 1, 5}, high = {2, 6, 3, 7};
+    const quad first = {0, 1, 4, 5}, last = {2, 3, 6, 7};
+    quad a = load_quad(from), b = load_quad(from + from_step);
+    quad c = load_quad(from + 2 * from_step), d = load_quad(from + 3 * from_step);
+    quad ab_low = __builtin_shuffle(a, b, low), ab_high = __builtin_shuffle(a, b, high);
+    quad cd_low = __builtin_shuffle(c, d, low), cd_high = __builtin_shuffle(c, d, high);
+    a = __builtin_shuffle(ab_low, cd_low, first);
+    b = __builtin_shuffle(ab_low, cd_low, last);
+    c = __builtin_shuffle(ab_high, cd_high, first);
+    d = __builtin_shuffle(ab_high, cd_high, last);
+    memcpy(to, &a, sizeof a);
+    memcpy(to + to_step, &b, sizeof b);
+    memcpy(to + 2 * to_step, &c, sizeof c);
+    memcpy(to + 3 * to_step, &d, sizeof d);
+}
+#else
+static inline void turn_4x4(const char *from, int64_t from_step, char *to, int64_t to_step) {
+    for (int64_t r = 0; r < 4; ++r)
+        for (int64_t c = 0; c < 4; ++c) memcpy(to + r * to_step + c * 4, from + c * from_step + r * 4, 4);
+}
+#endif
+
+static void turn_4(const box_job *job, const char *from, char *to, int64_t count) {
+    const int64_t rows = count & ~(int64_t)3, crosses = job->cross & ~(int64_t)3;
+    for (int64_t c0 = 0; c0 < crosses; c0 += TILE) {
+        const int64_t c1 = c0 + TILE < crosses ? c0 + TILE : crosses;
+        for (int64_t r = 0; r < rows; r += 4)
+            for (int64_t c = c0; c < c1; c += 4)
+                turn_4x4(from + c * job->cross_from + r * 4, job->cross_from,
+                         to + r * job->row_to + c * 4, job->row_to);
+    }
+    turn_edge_4(job, from, to, 0, rows, crosses, job->cross);
+    turn_edge_4(job, from, to, rows, count, 0, job->cross);
+}
+
+static void run_pieces(void *arg, size_t begin, size_t end) {
+    const box_job *job = arg;
+    const int32_t last = job->rank - 1;
+    int64_t index[SDX_BOX_RANK], from = 0, to = 0;
+    size_t rest = begin;
+    for (int32_t i = last; i >= 0; --i) {
+        index[i] = (int64_t)(rest % (size_t)job->size[i]);
+        rest /= (size_t)job->size[i];
+        from += index[i] * job->from[i];
+        to += index[i] * job->to[i];
+    }
+    for (size_t piece = begin; piece < end; ++piece) {
+        const int64_t left = job->length - index[last] * job->chunk;
+        job->move(job, job->source + from, job->target + to,
+                  left < job->chunk ? left : job->chunk);
+        for (int32_t i = last; i >= 0; --i) {
+            from += job->from[i];
+            to += job->to[i];
+            if (++index[i] < job->size[i]) break;
+            from -= job->size[i] * job->from[i];
+            to -= job->size[i] * job->to[i];
+            index[i] = 0;
+        }
+    }
+}
+
+/* Takes the box over in bytes, without axes of size 1 and with continuing axes joined. False when
+ * there is nothing to copy. */
+static bool reduce(const sdx_box *box, size_t unit, box_job *job) {
+    job->rank = 0;
+    for (int32_t i = 0; i < box->rank; ++i)
+        if (box->size[i] <= 0) return false;
+    for (int32_t i = 0; i < box->rank; ++i) {
+        if (box->size[i] == 1) continue;
+        const int64_t from = box->from[i] * (int64_t)unit, to = box->to[i] * (int64_t)unit;
+        const int32_t p = job->rank - 1;
+        if (p >= 0 && job->from[p] == from * box->size[i] && job->to[p] == to * box->size[i]) {
+            job->size[p] *= box->size[i];
+            job->from[p] = from;
+            job->to[p] = to;
+            continue;
+        }
+        job->size[p + 1] = box->size[i];
+        job->from[p + 1] = from;
+        job->to[p + 1] = to;
+        ++job->rank;
+    }
+    return true;
+}
+
+static void remove_axis(box_job *job, int32_t axis) {
+    for (int32_t i = axis; i + 1 < job->rank; ++i) {
+        job->size[i] = job->size[i + 1];
+        job->from[i] = job->from[i + 1];
+        job->to[i] = job->to[i + 1];
+    }
+    --job->rank;
+}
+
+/* The axis becomes the row: it leaves the nest and comes back as its innermost axis of pieces. */
+static void take_row(box_job *job, int32_t axis, size_t bytes_per_round, int64_t least) {
+    int64_t chunk = (int64_t)(PIECE_BYTES / bytes_per_round);
+    const int64_t length = job->size[axis], from = job->from[axis], to = job->to[axis];
+    remove_axis(job, axis);
+    job->length = length;
+    job->row_from = from;
+    job->row_to = to;
+    if (chunk < least) chunk = least;
+    if (chunk > 4) chunk &= ~(int64_t)3; /* whole 4x4 blocks */
+    job->chunk = chunk < length ? chunk : length;
+    const int32_t last = job->rank++;
+    job->size[last] = (length + job->chunk - 1) / job->chunk;
+    job->from[last] = job->chunk * from;
+    job->to[last] = job->chunk * to;
+}
+
+/* Axis whose elements lie side by side in the source while the last axis' do in the target. */
+static int32_t find_turn(const box_job *job) {
+    const int32_t last = job->rank - 1;
+    if (job->to[last] != (int64_t)job->unit || job->from[last] == 0) return -1;
+    for (int32_t i = last - 1; i >= 0; --i)
+        if (job->from[i] == (int64_t)job->unit) return i;
+    return -1;
+}
+
+static void choose(box_job *job) {
+    static const struct {
+        size_t unit;
+        void (*row)(const struct box_job *, const char *, char *, int64_t);
+        void (*turn)(const struct box_job *, const char *, char *, int64_t);
+    } table[] = {{1, row_1, turn_1}, {2, row_2, turn_2}, {4, row_4, turn_4},
+                 {8, row_8, turn_8}, {16, row_16, turn_16}};
+    job->move = row_blocks;
+    for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
+        if (table[i].unit != job->unit) continue;
+        const int32_t axis = find_turn(job);
+        if (axis >= 0) {
+            const int32_t last = job->rank - 1;
+            job->move = table[i].turn;
+            job->cross = job->size[last];
+            job->cross_from = job->from[last];
+            job->cross_to = job->to[last];
+            --job->rank;
+            take_row(job, axis, job->unit * (size_t)job->cross, 2 * TILE);
+            return;
+        }
+        job->move = table[i].row;
+    }
+    take_row(job, job->rank - 1, job->unit, 1);
+}
+
+void sdx_box_copy(const sdx_box *box, size_t unit, const void *from, void *to, sdx_pool *pool) {
+    box_job job;
+    if (!reduce(box, unit, &job)) return;
+    job.unit = unit;
+    job.source = from;
+    job.target = to;
+    const int32_t last = job.rank - 1;
+    if (last >= 0 && job.from[last] == (int64_t)unit && job.to[last] == (int64_t)unit) {
+        job.unit = unit * (size_t)job.size[last];
+        --job.rank;
+    }
+    if (job.rank == 0) {
+        sdx_move_bytes(from, to, job.unit, pool);
+        return;
+    }
+    job.cross = 1;
+    choose(&job);
+    size_t pieces = 1;
+    for (int32_t i = 0; i < job.rank; ++i) pieces *= (size_t)job.size[i];
+    const size_t bytes = (size_t)(job.chunk * job.cross) * job.unit;
+    sdx_parallel_for(pool, pieces, 1 + PIECE_BYTES / bytes, run_pieces, &job);
+}
+
+/* ---- bytes and fills --------------------------------------------------------------------------- */
+
+typedef struct bytes_job {
+    const char *from;
+    char *to;
+    size_t bytes;
+} bytes_job;
+
+static void copy_pieces(void *arg, size_t begin, size_t end) {
+    const bytes_job *job = arg;
+    const size_t first = begin * PIECE_BYTES;
+    const size_t stop = end * PIECE_BYTES < job->bytes ? end * PIECE_BYTES : job->bytes;
+    memcpy(job->to + first, job->from + first, stop - first);
+}
+
+void sdx_move_bytes(const void *from, void *to, size_t bytes, sdx_pool *pool) {
+    if (bytes == 0 || from == to) return;
+    if (bytes <= PIECE_BYTES) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    bytes_job job = {from, to, bytes};
+    sdx_parallel_for(pool, (bytes - 1) / PIECE_BYTES + 1, 4, copy_pieces, &job);
+}
+
+void sdx_fill_row(void *to, const void *element, size_t unit, size_t count) {
+    switch (unit) {
+    case 1: fill_1(element, to, (int64_t)count); break;
+    case 2: fill_2(element, to, (int64_t)count); break;
+    case 4: fill_4(element, to, (int64_t)count); break;
+    case 8: fill_8(element, to, (int64_t)count); break;
+    default: fill_16(element, to, (int64_t)count); break;
+    }
+}
+
+void sdx_move_fill(void *to, const void *element, size_t unit, size_t count, sdx_pool *pool) {
+    sdx_box box = {0};
+    sdx_box_add(&box, (int64_t)count, 0, 1);
+    sdx_box_copy(&box, unit, element, to, pool);
+}

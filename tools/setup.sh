@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# Installs what building and testing need, and nothing that is already there.
+set -euo pipefail
+
+usage() {
+    cat <<'TEXT'
+Usage: tools/setup.sh GROUP..
+
+  build    compiler, CMake, Ninja, cmocka: what `make` needs
+  python   .venv with the pinned packages of tools/requirements.txt
+  torch    Debian's PyTorch and torchvision, for models/export.py
+  test     all of the above, and clang with its sanitizer runtime
+
+Installs only what is missing; quiet and quick when nothing is.
+Exit codes: 0 all present, 1 something could not be installed, 2 usage.
+
+Example: tools/setup.sh build python
+TEXT
+}
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv=$root/.venv
+requirements=$root/tools/requirements.txt
+
+# "package" is satisfied by that Debian package alone, "package=command" also
+# by a command of that name from any other source.
+build_packages=(gcc=cc libc6-dev make=make cmake=cmake ninja-build=ninja
+    libcmocka-dev)
+python_packages=(python3-venv)
+# torch works with the plain BLAS too, but exports transformers five times
+# slower; installing OpenBLAS makes it the system's choice.
+torch_packages=(python3-torch python3-torchvision libopenblas0-pthread)
+clang_packages=(clang=clang libclang-rt-dev)
+
+fail() {
+    printf 'setup.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+# Prints the packages among the arguments that are not there yet.
+missing_packages() {
+    local installed entry package command
+    # dpkg-query exits non-zero when it does not know one of the names.
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' \
+        "${@%%=*}" 2>/dev/null || true)
+    for entry in "$@"; do
+        package=${entry%%=*}
+        command=${entry#"$package"}
+        command=${command#=}
+        [[ $'\n'$installed$'\n' == *$'\n'"installed $package"$'\n'* ]] && continue
+        [[ -n $command ]] && command -v "$command" >/dev/null && continue
+        echo "$package"
+    done
+}
+
+# Runs a command silently; shows what it printed only if it fails. apt waits
+# for dpkg's lock by itself, but not for those of its lists and its archive
+# cache, so those two are tried again for a while.
+run_apt() {
+    local log tries=0
+    log=$(mktemp)
+    until "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq \
+        -o DPkg::Lock::Timeout=120 "$@" >"$log" 2>&1 </dev/null; do
+        if ((++tries < 24)) && grep -q 'Could not get lock' "$log"; then
+            sleep 5
+            continue
+        fi
+        cat "$log" >&2
+        rm -f "$log"
+        return 1
+    done
+    rm -f "$log"
+}
+
+install_packages() {
+    local packages
+    mapfile -t packages < <(missing_packages "$@")
+    ((${#packages[@]})) || return 0
+
+    local by_hand="apt-get update && apt-get install -y --no-install-recommends ${packages[*]}"
+    command -v apt-get >/dev/null ||
+        fail "no apt-get here; install what Debian calls: ${packages[*]}"
+    as_root=()
+    if ((EUID != 0)); then
+        if ! sudo -n true 2>/dev/null; then
+            fail "may not install packages; run as root:
+  $by_hand"
+        fi
+        as_root=(sudo -n)
+    fi
+
+    echo "setup.sh: installing ${packages[*]}" >&2
+    run_apt update || fail "apt-get update failed"
+    run_apt install -y --no-install-recommends "${packages[@]}" ||
+        fail "could not install packages; the command was:
+  $by_hand"
+}
+
+make_venv() {
+    local stamp=$venv/.requirements.sha256 wanted python=/usr/bin/python3
+    wanted=$(sha256sum <"$requirements")
+    is_current() {
+        [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$wanted" ]]
+    }
+    is_current && return 0
+
+    # Two runs at once must not build the same directory: the second waits,
+    # then finds the work done. The lock is on this script, which always exists.
+    exec 9<"${BASH_SOURCE[0]}"
+    flock 9
+    if ! is_current; then
+        [[ -x $python ]] || python=python3
+        echo "setup.sh: making .venv" >&2
+        rm -rf "$venv"
+        "$python" -m venv "$venv" || fail "could not create $venv"
+        "$venv/bin/python" -m pip install --quiet --no-input \
+            --disable-pip-version-check --requirement "$requirements" ||
+            fail "could not install tools/requirements.txt"
+        # Written last: an interrupted run leaves no stamp and starts over.
+        echo "$wanted" >"$stamp"
+    fi
+    exec 9<&-
+}
+
+packages=()
+need_venv=0
+(($#)) || { usage >&2; exit 2; }
+for group in "$@"; do
+    case $group in
+    build) packages+=("${build_packages[@]}") ;;
+    python) packages+=("${python_packages[@]}") need_venv=1 ;;
+    torch) packages+=("${torch_packages[@]}") ;;
+    test)
+        packages+=("${build_packages[@]}" "${python_packages[@]}"
+            "${torch_packages[@]}" "${clang_packages[@]}")
+        need_venv=1
+        ;;
+    -h | --help) usage; exit 0 ;;
+    *)
+        echo "setup.sh: no such group: $group" >&2
+        usage >&2
+        exit 2
+        ;;
+    esac
+done
+
+install_packages "${packages[@]}"
+if ((need_venv)); then make_venv; fi
