@@ -1,5 +1,5 @@
-/* cli.h - what the commands share: the table of commands, options, exit codes, input handling. The
- * program sees sardonyx.h and report/ only. */
+/* cli.h - what the commands share: the table of commands, options, exit codes, messages, sizes and
+ * inputs. The program sees sardonyx.h and report/ only. */
 #ifndef SDX_CLI_CLI_H
 #define SDX_CLI_CLI_H
 
@@ -9,7 +9,7 @@
 
 enum {
     EXIT_OK = 0,
-    EXIT_NO = 1,          /* the work ran and the answer is no */
+    EXIT_NO = 1,          /* the work ran and the answer is no, or a limit stopped it */
     EXIT_USAGE = 2,
     EXIT_BAD_INPUT = 3,   /* bad model or input */
     EXIT_UNSUPPORTED = 4
@@ -24,51 +24,87 @@ typedef struct command {
 
 extern const command cmd_inspect, cmd_run, cmd_test, cmd_ops;
 
-/* ---- options ---- */
+/* ---- options: arguments.c ---- */
 
-/* Walks argv. An option is --name VALUE or --name=VALUE; "--" ends options. */
-typedef struct arguments {
-    int argc, next;
-    char **argv;
-    const command *cmd;
-    const char *option; /* the option found last, without its value */
-    const char *value;  /* attached with =, else NULL */
-    bool only_positional;
-} arguments;
+typedef struct text_list {
+    const char **items; /* texts belong to argv */
+    size_t count;
+} text_list;
 
-void arguments_start(arguments *args, int argc, char **argv, const command *cmd);
-/* The next argument: *positional is set for one that is no option. False at the end. */
-bool arguments_next(arguments *args, const char **positional);
-bool option_is(const arguments *args, const char *name);
-/* The option's value, taken from the next argument if need be; NULL (message printed) if none. */
-const char *option_value(arguments *args);
-bool option_integer(arguments *args, long long low, long long high, long long *out);
-/* "NAME=VALUE" split at the last '=' (names may hold one); prints a message on failure. */
-bool option_pair(arguments *args, char **name, const char **value);
-int usage_error(const arguments *args, const char *format, ...);
+typedef enum option_kind {
+    OPTION_FLAG,    /* to: bool; takes no value */
+    OPTION_TEXT,    /* to: const char * */
+    OPTION_INTEGER, /* to: int64_t, from low to high */
+    OPTION_NUMBER,  /* to: double, finite and not negative */
+    OPTION_CHOICE,  /* to: int, the index of one of choices ("npy|pb") */
+    OPTION_LIST     /* to: text_list; each use adds an item */
+} option_kind;
 
-/* ---- errors ---- */
+typedef struct option {
+    const char *name; /* with its dashes */
+    option_kind kind;
+    void *to;
+    int64_t low, high;
+    const char *choices;
+} option;
 
+/* Reads `--name VALUE`, `--name=VALUE` and positional arguments ("--" ends options). On a mistake
+ * prints a message and returns false. Lists must be freed in either case. */
+bool parse_arguments(const command *cmd, int argc, char **argv, const option *options,
+                     size_t option_count, text_list *positionals);
+void text_list_free(text_list *list);
+
+/* ---- messages and text: text.c ---- */
+
+#if defined(__GNUC__)
+#define CLI_PRINTF(at) __attribute__((format(printf, at, at + 1)))
+#else
+#define CLI_PRINTF(at)
+#endif
+
+/* "sardonyx: message" to stderr; names in it cannot send control characters to a terminal. */
+void complain(const char *format, ...) CLI_PRINTF(1);
+/* The same with "; see `sardonyx COMMAND --help`"; returns EXIT_USAGE. */
+int usage_error(const command *cmd, const char *format, ...) CLI_PRINTF(2);
+int out_of_memory(void); /* says so; returns the exit code */
 int exit_code(sdx_status status);
-/* Prints "sardonyx: message" to stderr and returns the exit code for it. */
+/* Prints the message of a library error and returns the exit code for it. */
 int report_error(const sdx_error *error);
 
-/* ---- dims and inputs ---- */
+/* Text that grows. Zero it to start; data is NULL only where memory ran out. */
+typedef struct text {
+    char *data;
+    size_t length, capacity;
+} text;
+void text_clear(text *t);
+void text_add(text *t, const char *format, ...) CLI_PRINTF(2);
+void text_free(text *t);
+
+void text_add_type(text *t, const sdx_model *model, size_t value); /* "float32[batch,3]" */
+void text_add_shape(text *t, const sdx_tensor *tensor);            /* "float32[2,3]" */
+void text_add_bytes(text *t, uint64_t bytes);                      /* "1.5 MB (1500000 bytes)" */
+/* Writes what a model calls something: control characters become \xNN. */
+void put_safe(FILE *out, const char *string);
+
+/* ---- sizes and inputs: inputs.c ---- */
 
 typedef struct dim_list {
     sdx_binding *items;
     size_t count;
 } dim_list;
-bool dims_add(dim_list *dims, arguments *args); /* from --dim NAME=N */
+/* From the texts of --dim, each NAME=N; false after a message. */
+bool dims_parse(dim_list *dims, const text_list *texts, const command *cmd);
 void dims_free(dim_list *dims);
-/* Fails naming a --dim that the model has no symbol for. */
+/* Fails naming a --dim that the model has no symbol for, and those it has. */
 bool dims_check(const dim_list *dims, const sdx_model *model);
 
 /* Repeatable numbers for --random: uniform floats in [0, 1), small integers. */
 void fill_random(sdx_tensor *tensor, uint64_t seed);
 
-/* Compares two values; NaN and Inf must agree, then |got - want| <= atol + rtol * |want|. On a
- * difference, writes what and where into message. */
+/* ---- comparison: compare.c ---- */
+
+/* Kind, type and shape must be the same; NaN and infinities must agree, other floats satisfy
+ * |got - want| <= atol + rtol * |want|. On a difference, writes what and where into message. */
 bool values_close(const sdx_value *got, const sdx_value *want, double rtol, double atol,
                   char *message, size_t size);
 

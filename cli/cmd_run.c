@@ -194,10 +194,12 @@ static int set_inputs(session *s, const run_options *o, sdx_error *error) {
         input_info(s, i, &info);
         if (given[i] || info.has_default) continue;
         if (!o->random) {
+            char type[512];
+            sdx_model_type_text(s->model, sdx_model_input(s->model, i), type, sizeof type);
             fprintf(stderr,
                     "sardonyx: input '%s' (%s) is not given; use --input %s=FILE or --random "
                     "SEED\n",
-                    info.name, info.type, info.name);
+                    info.name, type, info.name);
             code = EXIT_USAGE;
         } else if (random_input(s, o, i, error) != SDX_STATUS_OK) {
             code = report_error(error);

@@ -89,7 +89,9 @@ typedef enum sdx_dtype {
     SDX_DTYPE_FLOAT8E8M0 = 24,
     SDX_DTYPE_UINT2 = 25,
     SDX_DTYPE_INT2 = 26,
-    SDX_DTYPE_COUNT = 27
+    SDX_DTYPE_FLOAT6E2M3 = 27,
+    SDX_DTYPE_FLOAT6E3M2 = 28,
+    SDX_DTYPE_COUNT = 29
 } sdx_dtype;
 
 /* Bytes of one element in memory. Types below a byte take one byte each in memory (sign-extended
@@ -254,14 +256,12 @@ typedef struct sdx_value_info {
     const char *name;
     sdx_kind kind;
     sdx_dtype dtype;      /* of the element, also for sequences and optionals */
-    const char *type;     /* "float32[batch,3,224,224]", "sequence(int64[?])" */
-    int32_t rank;         /* -1: not known before the run */
-    int64_t dims[SDX_MAX_RANK];            /* -1 where it is symbolic or unknown */
-    const char *dim_text[SDX_MAX_RANK];    /* "batch*2"; "?" where it depends on data */
+    int32_t rank;         /* -1: not known before the run, or no tensor */
+    int64_t dims[SDX_MAX_RANK]; /* -1 where it is symbolic or depends on data */
     uint32_t producer;    /* node index, or SDX_NO_INDEX for inputs and constants */
     uint32_t graph;       /* the graph it belongs to; 0 is the main graph */
     bool is_constant, is_input, is_output, has_default;
-    const sdx_tensor *constant; /* where the bytes lie ready in memory layout, else NULL */
+    const void *data; /* of a constant or default whose bytes lie ready in memory layout, or NULL */
 } sdx_value_info;
 
 typedef struct sdx_node_info {
@@ -276,12 +276,37 @@ typedef struct sdx_node_info {
 
 SDX_API sdx_status sdx_model_get_value(const sdx_model *model, size_t index, sdx_value_info *info);
 SDX_API sdx_status sdx_model_get_node(const sdx_model *model, size_t index, sdx_node_info *info);
+/* A value's type as text, "float32[batch,3,224,224]" or "sequence(int64[?])", and one of its dims,
+ * "batch*2"; "?" stands for what depends on data. Written into buffer, cut off where it is full
+ * (always terminated unless size is 0); returns the length it needs, 0 for a bad index. */
+SDX_API size_t sdx_model_type_text(const sdx_model *model, size_t value, char *buffer,
+                                   size_t size);
+SDX_API size_t sdx_model_dim_text(const sdx_model *model, size_t value, int32_t axis, char *buffer,
+                                  size_t size);
 /* Attribute as text ("kernel_shape=[3,3]"), written into buffer; returns the length it needs. */
 SDX_API size_t sdx_model_attribute_text(const sdx_model *model, size_t node, size_t attribute,
                                         char *buffer, size_t size);
 /* Value index of the main graph's index-th input or output. */
 SDX_API uint32_t sdx_model_input(const sdx_model *model, size_t index);
 SDX_API uint32_t sdx_model_output(const sdx_model *model, size_t index);
+
+/* A size for a symbol, by name. */
+typedef struct sdx_binding {
+    const char *name;
+    int64_t value;
+} sdx_binding;
+
+/* The shapes of all values for one choice of sizes. */
+typedef struct sdx_shapes sdx_shapes;
+
+/* Symbols that no binding names stay open; a name that is no symbol, or a negative size, is an
+ * error. The model must outlive the shapes. */
+SDX_API sdx_status sdx_shapes_create(const sdx_model *model, const sdx_binding *bindings,
+                                     size_t binding_count, sdx_shapes **out, sdx_error *error);
+SDX_API void sdx_shapes_release(sdx_shapes *shapes);
+/* rank and dims of a value: -1 where open, dependent on data, or impossible for these sizes. */
+SDX_API sdx_status sdx_shapes_get(const sdx_shapes *shapes, size_t value, int32_t *rank,
+                                  int64_t dims[SDX_MAX_RANK]);
 
 /* ---- program ---------------------------------------------------------------------------------- */
 
@@ -342,11 +367,13 @@ typedef struct sdx_memory_info {
 } sdx_memory_info;
 SDX_API void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info);
 
+/* Plans the memory of a run for these sizes before inputs are there, and takes none of it yet:
+ * sdx_context_get_memory then tells what such a run needs. Fails naming an input's dimension that
+ * is left open. Results of an earlier run are gone. */
+SDX_API sdx_status sdx_context_bind_dims(sdx_context *context, const sdx_binding *bindings,
+                                         size_t binding_count, sdx_error *error);
+
 /* The dims of the index-th input once symbols are bound (by name); fails naming a free symbol. */
-typedef struct sdx_binding {
-    const char *name;
-    int64_t value;
-} sdx_binding;
 SDX_API sdx_status sdx_program_input_dims(const sdx_program *program, size_t index,
                                           const sdx_binding *bindings, size_t binding_count,
                                           int32_t *rank, int64_t dims[SDX_MAX_RANK],

@@ -12,6 +12,8 @@
 unsigned sdx_dtype_file_bits(sdx_dtype dtype) {
     switch (dtype) {
     case SDX_DTYPE_STRING: return 0;
+    case SDX_DTYPE_FLOAT6E2M3:
+    case SDX_DTYPE_FLOAT6E3M2: return 6;
     case SDX_DTYPE_UINT4:
     case SDX_DTYPE_INT4:
     case SDX_DTYPE_FLOAT4E2M1: return 4;
@@ -25,35 +27,39 @@ bool sdx_dtype_file_size(sdx_dtype dtype, size_t count, size_t *bytes) {
     unsigned bits = sdx_dtype_file_bits(dtype);
     if (bits == 0) return false; /* strings have no raw form */
     if (bits >= 8) return sdx_size_mul(count, bits / 8, bytes);
-    size_t per_byte = 8 / bits;
-    *bytes = count / per_byte + (count % per_byte != 0);
+    *bytes = count / 8 * bits + (count % 8 * bits + 7) / 8; /* no product that could wrap */
     return true;
 }
 
+/* Elements lie in one stream of bits, low bits first; one of 6 bits may cross into the next byte. */
 void sdx_dtype_unpack(sdx_dtype dtype, const uint8_t *packed, size_t count, uint8_t *out) {
     unsigned bits = sdx_dtype_file_bits(dtype);
-    if (bits != 4 && bits != 2) return;
-    const unsigned per_byte = 8 / bits, mask = (1u << bits) - 1;
+    if (bits == 0 || bits >= 8) return;
+    const unsigned mask = (1u << bits) - 1;
     /* (x ^ sign) - sign extends the sign in a byte; with sign 0 it changes nothing. */
     const bool is_signed = dtype == SDX_DTYPE_INT4 || dtype == SDX_DTYPE_INT2;
     const unsigned sign = is_signed ? 1u << (bits - 1) : 0;
     for (size_t i = 0; i < count; i++) {
-        unsigned shift = (unsigned)(i % per_byte) * bits;
-        unsigned value = (unsigned)packed[i / per_byte] >> shift & mask;
-        out[i] = (uint8_t)((value ^ sign) - sign);
+        size_t byte = i / 8 * bits + i % 8 * bits / 8;
+        unsigned shift = (unsigned)(i % 8) * bits % 8;
+        unsigned value = (unsigned)packed[byte] >> shift;
+        if (shift + bits > 8) value |= (unsigned)packed[byte + 1] << (8 - shift);
+        out[i] = (uint8_t)(((value & mask) ^ sign) - sign);
     }
 }
 
 void sdx_dtype_pack(sdx_dtype dtype, const uint8_t *unpacked, size_t count, uint8_t *out) {
     unsigned bits = sdx_dtype_file_bits(dtype);
-    if (bits != 4 && bits != 2) return;
-    const size_t per_byte = 8 / bits;
+    size_t bytes;
+    if (bits == 0 || bits >= 8 || !sdx_dtype_file_size(dtype, count, &bytes)) return;
+    if (bytes) memset(out, 0, bytes); /* places past the end stay 0, as the standard wants */
     const unsigned mask = (1u << bits) - 1;
-    for (size_t i = 0; i < count; i += per_byte) {
-        unsigned byte = 0; /* places past the end stay 0, as the standard wants */
-        for (size_t k = 0; k < per_byte && k < count - i; k++)
-            byte |= ((unsigned)unpacked[i + k] & mask) << (k * bits);
-        out[i / per_byte] = (uint8_t)byte;
+    for (size_t i = 0; i < count; i++) {
+        size_t byte = i / 8 * bits + i % 8 * bits / 8;
+        unsigned shift = (unsigned)(i % 8) * bits % 8;
+        unsigned value = ((unsigned)unpacked[i] & mask) << shift;
+        out[byte] = (uint8_t)(out[byte] | value);
+        if (shift + bits > 8) out[byte + 1] = (uint8_t)(value >> 8);
     }
 }
 
@@ -69,7 +75,8 @@ static const uint8_t reading_order[] = {
     SDX_DTYPE_COMPLEX128, SDX_DTYPE_FLOAT8E4M3FN,   SDX_DTYPE_FLOAT8E4M3FNUZ,
     SDX_DTYPE_FLOAT8E5M2, SDX_DTYPE_FLOAT8E5M2FNUZ, SDX_DTYPE_FLOAT8E8M0,
     SDX_DTYPE_FLOAT4E2M1, SDX_DTYPE_INT4,           SDX_DTYPE_UINT4,
-    SDX_DTYPE_INT2,       SDX_DTYPE_UINT2,
+    SDX_DTYPE_INT2,       SDX_DTYPE_UINT2,          SDX_DTYPE_FLOAT6E2M3,
+    SDX_DTYPE_FLOAT6E3M2,
 };
 
 const char *sdx_dtypes_text(sdx_dtypes set, char *buffer, size_t size) {

@@ -19,8 +19,10 @@ typedef uint32_t sdx_dtypes;
 #define SDX_T_NUMERIC (SDX_T_FLOATS | SDX_T_INTS)
 #define SDX_T_INDEX (SDX_T(INT32) | SDX_T(INT64))
 #define SDX_T_COMPLEX (SDX_T(COMPLEX64) | SDX_T(COMPLEX128))
+/* Floats of 4 and 6 bits: no NaN, no infinity. */
+#define SDX_T_FLOAT46 (SDX_T(FLOAT4E2M1) | SDX_T(FLOAT6E2M3) | SDX_T(FLOAT6E3M2))
 #define SDX_T_SMALL                                                                               \
-    (SDX_T_FLOAT8 | SDX_T(FLOAT4E2M1) | SDX_T(UINT4) | SDX_T(INT4) | SDX_T(UINT2) | SDX_T(INT2))
+    (SDX_T_FLOAT8 | SDX_T_FLOAT46 | SDX_T(UINT4) | SDX_T(INT4) | SDX_T(UINT2) | SDX_T(INT2))
 #define SDX_T_ALL                                                                                 \
     (SDX_T_NUMERIC | SDX_T_COMPLEX | SDX_T_SMALL | SDX_T(BOOL) | SDX_T(STRING))
 
@@ -30,11 +32,11 @@ static inline bool sdx_dtypes_has(sdx_dtypes set, sdx_dtype dtype) {
 static inline bool sdx_dtype_valid(int64_t number) {
     return number > SDX_DTYPE_UNDEFINED && number < SDX_DTYPE_COUNT;
 }
-/* Bits of one element in a file: 4 and 2 for the sub-byte types, else 8 * size. 0 for strings. */
+/* Bits of one element in a file: 6, 4 and 2 for the sub-byte types, else 8 * size. 0 for strings. */
 unsigned sdx_dtype_file_bits(sdx_dtype dtype);
 /* Bytes that count elements take in a file's raw data (sub-byte types packed). */
 bool sdx_dtype_file_size(sdx_dtype dtype, size_t count, size_t *bytes);
-/* Spreads packed 4- or 2-bit elements to one byte each (low bits first, sign-extended). */
+/* Spreads packed 6-, 4- or 2-bit elements to one byte each (low bits first, sign-extended). */
 void sdx_dtype_unpack(sdx_dtype dtype, const uint8_t *packed, size_t count, uint8_t *out);
 void sdx_dtype_pack(sdx_dtype dtype, const uint8_t *unpacked, size_t count, uint8_t *out);
 /* "float32, float64 or int8" into buffer; returns buffer. */
@@ -53,6 +55,7 @@ static inline float sdx_bf16_to_f32(uint16_t bits) {
 }
 uint16_t sdx_f32_to_bf16(float value);
 uint16_t sdx_f64_to_bf16(double value);
+/* format: any float of 8, 6 or 4 bits (the last two always saturate). */
 float sdx_f8_to_f32(sdx_dtype format, uint8_t bits);
 uint8_t sdx_f32_to_f8(sdx_dtype format, float value, bool saturate);
 /* FLOAT8E8M0 has no sign and no zero; sdx_f32_to_f8 rounds it with mode 0, the default of Cast.

@@ -250,7 +250,7 @@ sdx_status sdx_value_read_npy(const char *path, const sdx_allocator *allocator, 
 
 /* The NumPy type that a tensor is written as. */
 static sdx_dtype written_as(sdx_dtype dtype) {
-    if (sdx_dtypes_has(SDX_T_FLOAT8 | SDX_T(BFLOAT16) | SDX_T(FLOAT4E2M1), dtype))
+    if (sdx_dtypes_has(SDX_T_FLOAT8 | SDX_T(BFLOAT16) | SDX_T_FLOAT46, dtype))
         return SDX_DTYPE_FLOAT32;
     if (sdx_dtypes_has(SDX_T(INT4) | SDX_T(INT2), dtype)) return SDX_DTYPE_INT8;
     if (sdx_dtypes_has(SDX_T(UINT4) | SDX_T(UINT2), dtype)) return SDX_DTYPE_UINT8;

@@ -38,6 +38,8 @@ static const struct {
     [SDX_DTYPE_FLOAT8E8M0] = {"float8e8m0", 1},
     [SDX_DTYPE_UINT2] = {"uint2", 1},
     [SDX_DTYPE_INT2] = {"int2", 1},
+    [SDX_DTYPE_FLOAT6E2M3] = {"float6e2m3", 1},
+    [SDX_DTYPE_FLOAT6E3M2] = {"float6e3m2", 1},
 };
 
 size_t sdx_dtype_size(sdx_dtype dtype) {

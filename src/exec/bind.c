@@ -187,9 +187,8 @@ static void place_aliases(sdx_context *context) {
     }
 }
 
-static sdx_status plan(sdx_context *context, sdx_error *error) {
+sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
     const sdx_program *program = context->program;
-    SDX_TRY(check_input_expressions(context, error));
     SDX_TRY(check_constraints(context, error));
     for (uint32_t i = 0; i < program->storage_count; i++) {
         sdx_id id = program->storage_values[i];
@@ -201,8 +200,6 @@ static sdx_status plan(sdx_context *context, sdx_error *error) {
     if (!sdx_plan_best_fit(context->buffers, program->planned_count, context->active,
                            &context->arena_needed))
         return sdx_fail(error, SDX_STATUS_LIMIT, "the intermediates pass the address space");
-    SDX_TRY(provide_arena(context, error));
-    place_values(context);
     return SDX_STATUS_OK;
 }
 
@@ -219,7 +216,10 @@ sdx_status sdx_context_bind(sdx_context *context, sdx_error *error) {
         context->bound = false;
         if (count) memcpy(context->symbols, fresh, count * sizeof *fresh);
         sdx_expr_evaluate(module->pool, context->symbols, context->results);
-        SDX_TRY(plan(context, error));
+        SDX_TRY(check_input_expressions(context, error));
+        SDX_TRY(sdx_context_plan(context, error));
+        SDX_TRY(provide_arena(context, error));
+        place_values(context);
         context->bound = true;
     }
     place_aliases(context); /* inputs may lie elsewhere than last time */

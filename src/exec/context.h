@@ -49,6 +49,11 @@ static inline sdx_context *sdx_context_of(sdx_host *host) {
 
 /* Binds symbols from the inputs that are set; plans the arena anew if any changed. */
 sdx_status sdx_context_bind(sdx_context *context, sdx_error *error);
+/* Sizes and offsets of everything in the arena, from context->results. */
+sdx_status sdx_context_plan(sdx_context *context, sdx_error *error);
+/* symbols[i] becomes the size that a binding gives symbol i, else -1. */
+sdx_status sdx_bind_names(const sdx_expr_pool *pool, const sdx_binding *bindings, size_t count,
+                          int64_t *symbols, sdx_error *error);
 /* Runs the steps of one graph; its inputs are in their slots. */
 sdx_status sdx_run_block(sdx_context *context, sdx_id graph, sdx_error *error);
 sdx_status sdx_run_graph(sdx_host *host, sdx_id graph, sdx_value *const *in, uint32_t in_count,

@@ -32,6 +32,12 @@ static sdx_status create(const sdx_load_options *options, sdx_model **out, sdx_e
     return SDX_STATUS_OK;
 }
 
+static sdx_status first_problem(const sdx_module *module, sdx_error *error) {
+    const sdx_error *problem = module->problems.data;
+    if (error) *error = *problem;
+    return problem->code;
+}
+
 /* Everything after the bytes are there. */
 static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options *options,
                         const char *root, sdx_error *error) {
@@ -42,12 +48,12 @@ static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options
     SDX_TRY(sdx_onnx_load(bytes, model->external, model->module, error));
     model->file_bytes = bytes.size + sdx_external_bytes(model->external);
     SDX_TRY(sdx_resolve_ops(model->module, error));
-    const sdx_error *problems = model->module->problems.data;
-    if (model->module->problems.count && !(options->flags & SDX_LOAD_KEEP_UNSUPPORTED)) {
-        if (error) *error = problems[0];
-        return problems[0].code;
-    }
-    return sdx_infer_module(model->module, error);
+    bool keep = (options->flags & SDX_LOAD_KEEP_UNSUPPORTED) != 0;
+    if (!keep && model->module->problems.count) return first_problem(model->module, error);
+    sdx_status status = sdx_infer_module(model->module, error);
+    /* A problem comes before what followed from it. */
+    if (!keep && model->module->problems.count) return first_problem(model->module, error);
+    return status;
 }
 
 /* Messages about a file begin with its name. */

@@ -71,27 +71,14 @@ const char *sdx_model_symbol(const sdx_model *model, size_t index) {
     return sdx_expr_symbol_name(model->module->pool, index);
 }
 
-/* Text that lives as long as the model. The arena is private to the model, and only inspection adds
- * to it after loading; two threads that inspect one model must take turns. */
-static const char *dim_text(const sdx_module *module, sdx_expr dim) {
-    char text[512];
-    sdx_expr_text(module->pool, dim, text, sizeof text);
-    return sdx_arena_string((sdx_arena *)(uintptr_t)&module->arena, text, strlen(text));
-}
-
 sdx_status sdx_model_get_value(const sdx_model *model, size_t index, sdx_value_info *info) {
     if (!model || index >= model->module->values.count) return out_of_range();
-    const sdx_module *m = model->module;
-    const sdx_value_def *value = sdx_value_at(m, (sdx_id)index);
-    char type[1024];
-    sdx_type_text(m, &value->type, type, sizeof type);
+    const sdx_value_def *value = sdx_value_at(model->module, (sdx_id)index);
+    const sdx_const *constant = value->constant ? value->constant : value->fallback;
     sdx_value_info full = {.struct_size = info->struct_size,
                            .name = value->name,
                            .kind = value->type.kind,
-                           .dtype = value->type.dtype,
-                           .type = sdx_arena_string((sdx_arena *)(uintptr_t)&m->arena, type,
-                                                    strlen(type)),
-                           .rank = value->type.rank,
+                           .rank = value->type.kind == SDX_KIND_TENSOR ? value->type.rank : -1,
                            .producer = value->producer,
                            .graph = value->graph,
                            .is_constant = value->constant != NULL,
@@ -101,14 +88,29 @@ sdx_status sdx_model_get_value(const sdx_model *model, size_t index, sdx_value_i
     const sdx_type *inner = &value->type;
     while (inner->inner && inner->kind != SDX_KIND_MAP) inner = inner->inner;
     full.dtype = inner->dtype;
-    if (value->type.kind != SDX_KIND_TENSOR) full.rank = -1;
     for (int32_t i = 0; i < full.rank; i++) {
         sdx_expr dim = value->type.dims[i];
         full.dims[i] = sdx_expr_is_const(dim) ? sdx_expr_value(dim) : -1;
-        full.dim_text[i] = dim_text(m, dim);
     }
+    if (constant && sdx_const_in_place(constant)) full.data = constant->data;
     copy_out(info, &full, info->struct_size, sizeof full);
     return SDX_STATUS_OK;
+}
+
+size_t sdx_model_type_text(const sdx_model *model, size_t value, char *buffer, size_t size) {
+    if (size) buffer[0] = 0;
+    if (!model || value >= model->module->values.count) return 0;
+    return sdx_type_text(model->module, &sdx_value_at(model->module, (sdx_id)value)->type, buffer,
+                         size);
+}
+
+size_t sdx_model_dim_text(const sdx_model *model, size_t value, int32_t axis, char *buffer,
+                          size_t size) {
+    if (size) buffer[0] = 0;
+    if (!model || value >= model->module->values.count) return 0;
+    const sdx_type *type = &sdx_value_at(model->module, (sdx_id)value)->type;
+    if (type->kind != SDX_KIND_TENSOR || axis < 0 || axis >= type->rank) return 0;
+    return sdx_expr_text(model->module->pool, type->dims[axis], buffer, size);
 }
 
 static const sdx_node *node_at(const sdx_module *module, size_t index) {

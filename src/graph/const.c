@@ -60,10 +60,12 @@ static void decode_sparse(const sdx_const *constant, uint8_t *out) {
             one.data = (const uint8_t *)values->data + i * size;
             decode_dense(&one, out + (size_t)indices[i] * size);
         } else {
-            unsigned bits = sdx_dtype_file_bits(values->dtype);
-            uint8_t byte = ((const uint8_t *)values->data)[i * bits / 8];
-            byte = (uint8_t)(byte >> (i * bits % 8));
-            sdx_dtype_unpack(values->dtype, &byte, 1, out + (size_t)indices[i]);
+            /* From the start of its group of eight, since elements may cross bytes. */
+            uint8_t group[8];
+            size_t begin = i / 8 * 8, bytes = begin / 8 * sdx_dtype_file_bits(values->dtype);
+            sdx_dtype_unpack(values->dtype, (const uint8_t *)values->data + bytes, i - begin + 1,
+                             group);
+            out[indices[i]] = group[i - begin];
         }
     }
 }

@@ -1,20 +1,18 @@
 /* expr.c - the pool of symbolic integers: symbols, hash-consing, plain arithmetic, evaluation.
- *
  * Shape rules build dims here while a model loads; binding a shape evaluates the whole pool once.
  * Arithmetic on two constants is done at the top of each function and touches no pool. All else
  * becomes a scratch polynomial (expr_poly.c) and is interned: equal expressions get one index.
  * An operand is always older than its user, so evaluation is one pass in order of creation.
- *
- * Symbols stand for integers >= 0, and a division is taken to succeed: h//h is 1 although it could
- * not be evaluated for h = 0. Simplifying may thus remove a failure, but never changes a value.
  */
 #include "graph/expr.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "graph/expr_internal.h"
+
+/* Symbols stand for integers >= 0, and a division is taken to succeed: h//h is 1 although it could
+ * not be evaluated for h = 0. Simplifying may thus remove a failure, but never changes a value. */
 
 /* ---- pool ----------------------------------------------------------------------------------- */
 

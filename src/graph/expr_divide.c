@@ -1,18 +1,20 @@
 /* expr_divide.c - floor division of symbolic integers and what is built on it: ceiling, modulo,
  * exact division. Shape rules of convolution, pooling, slicing and reshaping end here.
- *
  * floor(a/b) becomes quotient ± floor(rest/divisor), where as much as possible moved into the
- * polynomial quotient, so that equal sizes computed in different ways become the same entry:
+ * polynomial quotient, so that equal sizes computed in different ways become the same entry.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "graph/expr_internal.h"
+
+/* The canonical form, by example:
  *   (4h + 3)//4 = h      (3h)//2 = h + h//2      (6h)//4 = (3h)//2      (h//2)//3 = h//6
  *   (h*w)//h = w         ceil(h/2) = -((-h)//2) = (h + 1)//2            (h - 1)//2 = (h + 1)//2 - 1
  * The divisor's leading coefficient is made positive, then the rest's. A constant divisor n leaves
  * coefficients |c| < n and a constant 0 <= c < n. Cancelling a symbolic factor assumes that it is
  * not 0, for then the division could not be evaluated at all.
  */
-#include <string.h>
-
-#include "base/checked.h"
-#include "graph/expr_internal.h"
 
 #define ROUNDS 32 /* a form that does not settle by then is taken as it is */
 

@@ -1,19 +1,20 @@
 /* expr_parse.c - reads the text of a symbolic integer: what expr_text.c writes, and what exporters
  * put into dim_param ("batch*2", "floor(h/2 - 1/2)", "Max(1, w//4)"). Called while a model loads.
- *
- * sum      = product (("+" | "-") product)*
+ * The text is read twice: first for syntax alone, so that refused text leaves no symbols behind.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "graph/expr_internal.h"
+
+/* sum      = product (("+" | "-") product)*
  * product  = unary (("*" | "//" | "%" | "/") unary)*          "/" only within floor() and ceil()
  * unary    = ("+" | "-")* power
  * power    = primary ("**" number)?
  * primary  = number | name | 'any name' | function "(" sum ("," sum)* ")" | "(" sum ")"
  *
  * Inside floor() and ceil() a value is a fraction of two expressions, elsewhere its denominator is
- * 1. The text is read twice: first for syntax alone, so that refused text leaves no symbols behind.
- */
-#include <string.h>
-
-#include "base/checked.h"
-#include "graph/expr_internal.h"
+ * 1. Signs bind as in Python: -h//2 is (-h)//2, and -h**2 is -(h**2). */
 
 #define MAX_DEPTH 64 /* of parentheses; twice SDX_EXPR_NESTING, which is what printing may need */
 #define MAX_POWER 62

@@ -72,6 +72,38 @@ static sdx_status name_open_dims(sdx_loader *loader, sdx_value_def *value) {
     return SDX_STATUS_OK;
 }
 
+/* An input's dim that is an expression can be checked once the symbols in it are bound by plain dims;
+ * where they are not, the expression as a whole is one symbol. */
+static sdx_status name_unbound_expressions(sdx_loader *loader, const sdx_id *ids, uint32_t count) {
+    sdx_module *module = loader->module;
+    sdx_expr_pool *pool = module->pool;
+    size_t symbols = sdx_expr_symbol_count(pool), size = sdx_expr_pool_size(pool);
+    int64_t *bound = sdx_arena_array(&module->arena, symbols + size + 1, sizeof *bound);
+    if (!bound) return sdx_load_no_memory(loader);
+    int64_t *results = bound + symbols;
+    for (size_t s = 0; s < symbols; s++) bound[s] = -1;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < count; i++) {
+            const sdx_type *type = &sdx_value_at(module, ids[i])->type;
+            for (int32_t d = 0; type->kind == SDX_KIND_TENSOR && d < type->rank; d++) {
+                sdx_expr dim = type->dims[d];
+                size_t symbol = sdx_expr_symbol_index(pool, dim);
+                if (pass == 0 && symbol != SIZE_MAX) bound[symbol] = 1;
+                if (pass == 0 || symbol != SIZE_MAX || sdx_expr_is_const(dim) ||
+                    sdx_expr_result(dim, results) != SDX_EVAL_FAILED)
+                    continue;
+                char text[256];
+                size_t length = sdx_expr_text(pool, dim, text, sizeof text);
+                if (length >= sizeof text) length = sizeof text - 1;
+                /* The array is this loader's own: name_open_dims made it. */
+                ((sdx_expr *)(uintptr_t)type->dims)[d] = sdx_expr_symbol(pool, text, length);
+            }
+        }
+        if (pass == 0) sdx_expr_evaluate(pool, bound, results);
+    }
+    return SDX_STATUS_OK;
+}
+
 static sdx_status read_inputs(graph_reader *g) {
     sdx_loader *loader = g->loader;
     size_t count = count_fields(g, GRAPH_INPUT);
@@ -95,7 +127,8 @@ static sdx_status read_inputs(graph_reader *g) {
     sdx_graph *graph = sdx_graph_at(loader->module, g->scope.graph);
     graph->inputs = ids;
     graph->input_count = used;
-    return SDX_STATUS_OK;
+    return graph->owner == SDX_NONE ? name_unbound_expressions(loader, ids, used)
+                                    : SDX_STATUS_OK;
 }
 
 static sdx_status add_initializer(graph_reader *g, const sdx_const *constant, uint64_t position) {

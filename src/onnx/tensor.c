@@ -203,8 +203,8 @@ static uint32_t typed_field(sdx_dtype dtype) {
 /* Entries that the typed field needs for count elements. */
 static size_t entries_needed(sdx_dtype dtype, size_t count) {
     if (dtype == SDX_DTYPE_COMPLEX64 || dtype == SDX_DTYPE_COMPLEX128) return count * 2;
-    unsigned bits = sdx_dtype_file_bits(dtype);
-    return bits && bits < 8 ? (count + 8 / bits - 1) / (8 / bits) : count;
+    unsigned bits = sdx_dtype_file_bits(dtype); /* 4- and 2-bit types share an entry, 6-bit not */
+    return bits == 4 || bits == 2 ? (count + 8 / bits - 1) / (8 / bits) : count;
 }
 
 /* Writes value as an element (or a byte of packed ones) of `size` bytes in host order. */
@@ -213,7 +213,8 @@ static bool store_integer(sdx_dtype dtype, size_t size, uint64_t value, uint8_t 
     bool is_signed = dtype == SDX_DTYPE_INT8 || dtype == SDX_DTYPE_INT16 ||
                      dtype == SDX_DTYPE_INT32 || dtype == SDX_DTYPE_INT64;
     if (size < 8) {
-        int64_t top = is_signed ? ((int64_t)1 << (8 * size - 1)) - 1 : ((int64_t)1 << (8 * size)) - 1;
+        unsigned bits = sdx_dtype_file_bits(dtype) == 6 ? 6 : (unsigned)(8 * size);
+        int64_t top = ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
         int64_t bottom = is_signed ? -top - 1 : 0;
         if (number < bottom || number > top) return false;
     }
@@ -264,9 +265,9 @@ static sdx_status decode_field(sdx_loader *loader, const sdx_pb_field *field, de
 static sdx_status decode_typed(sdx_loader *loader, sdx_pb_reader in, const tensor_parts *parts,
                                sdx_const *out) {
     unsigned bits = sdx_dtype_file_bits(out->dtype);
-    bool sub_byte = bits > 0 && bits < 8;
+    bool shared = bits == 4 || bits == 2; /* several elements to an entry */
     decoder d = {.dtype = out->dtype};
-    d.unit = sub_byte ? 1 : sdx_dtype_size(out->dtype);
+    d.unit = shared ? 1 : sdx_dtype_size(out->dtype);
     if (out->dtype == SDX_DTYPE_COMPLEX64 || out->dtype == SDX_DTYPE_COMPLEX128) d.unit /= 2;
     d.out = sdx_arena_array(&loader->module->arena, parts->entries + 1, d.unit);
     if (!d.out) return sdx_load_no_memory(loader);
@@ -277,7 +278,7 @@ static sdx_status decode_typed(sdx_loader *loader, sdx_pb_reader in, const tenso
     SDX_TRY(status);
     out->data = d.out;
     out->bytes = parts->entries * d.unit;
-    out->host = !sub_byte; /* the packed ones were decoded to file bytes */
+    out->host = !shared; /* those were decoded to file bytes */
     return SDX_STATUS_OK;
 }
 

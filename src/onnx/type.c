@@ -13,6 +13,16 @@ static bool is_nameless(sdx_span text) {
     return false;
 }
 
+/* "batch-size" is a name: a hyphen between letters, without spaces or any other operator. */
+static bool is_hyphenated(sdx_span text) {
+    bool hyphen = false;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '-') hyphen = true;
+        else if (memchr(" +*/%()", text.data[i], 7)) return false;
+    }
+    return hyphen && text.data[0] != '-' && text.data[text.size - 1] != '-';
+}
+
 static sdx_status load_dim(sdx_loader *loader, sdx_pb_reader in, sdx_expr *out) {
     sdx_pb_field field;
     sdx_status status = SDX_STATUS_OK;
@@ -21,10 +31,11 @@ static sdx_status load_dim(sdx_loader *loader, sdx_pb_reader in, sdx_expr *out) 
         if (field.number == 1) {
             int64_t value;
             SDX_TRY(sdx_pb_int64(&field, "dim_value", &value, loader->error));
+            if (value == -1) continue; /* some exporters write an open dimension so */
             if (value < 0)
                 return sdx_bad(loader, field.position,
-                               "a shape has the dimension %lld; dimensions are at least 0, and "
-                               "an open one has a name or nothing",
+                               "a shape has the dimension %lld; dimensions are at least 0, or -1 "
+                               "where open",
                                (long long)value);
             if (value >= SDX_EXPR_MAX)
                 return sdx_bad(loader, field.position, "a shape has the dimension %lld: too large",
@@ -37,7 +48,8 @@ static sdx_status load_dim(sdx_loader *loader, sdx_pb_reader in, sdx_expr *out) 
             const char *text = (const char *)name.data;
             sdx_error ignored;
             sdx_error_clear(&ignored);
-            if (sdx_expr_parse(loader->module->pool, text, name.size, out, &ignored) !=
+            if (is_hyphenated(name) ||
+                sdx_expr_parse(loader->module->pool, text, name.size, out, &ignored) !=
                     SDX_STATUS_OK ||
                 sdx_expr_is_unknown(*out))
                 *out = sdx_expr_symbol(loader->module->pool, text, name.size);

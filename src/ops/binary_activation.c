@@ -108,6 +108,7 @@ static sdx_status swiglu_prepare(sdx_prep *prep) {
 
 static sdx_status swiglu_infer(sdx_infer *inf) {
     const int32_t rank = sdx_infer_rank(inf, 0);
+    sdx_ew_check_later(inf);
     SDX_TRY(sdx_infer_copy(inf, 0, rank >= 0 ? 0 : 1, false));
     if (rank < 0) return SDX_STATUS_OK;
     SDX_TRY(sdx_infer_require_rank(inf, 1, rank));

@@ -59,8 +59,10 @@ double sdx_tensor_double(const sdx_tensor *tensor, size_t i) {
     case SDX_DTYPE_FLOAT8E4M3FNUZ:
     case SDX_DTYPE_FLOAT8E5M2:
     case SDX_DTYPE_FLOAT8E5M2FNUZ:
+    case SDX_DTYPE_FLOAT4E2M1:
+    case SDX_DTYPE_FLOAT6E2M3:
+    case SDX_DTYPE_FLOAT6E3M2:
     case SDX_DTYPE_FLOAT8E8M0: return sdx_f8_to_f32(tensor->dtype, ((const uint8_t *)data)[i]);
-    case SDX_DTYPE_FLOAT4E2M1: return sdx_f4_to_f32(((const uint8_t *)data)[i]);
     case SDX_DTYPE_UINT64: return (double)((const uint64_t *)data)[i];
     default: return (double)sdx_tensor_int(tensor, i);
     }

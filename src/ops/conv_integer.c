@@ -197,6 +197,9 @@ static void piece_body(void *arg, size_t begin, size_t end) {
 
 static sdx_status run(sdx_call *call) {
     const roles *r = call->def->aux;
+    bool wanted;
+    SDX_TRY(sdx_call_ready(call, &wanted));
+    if (!wanted) return SDX_STATUS_OK;
     job j = {.x = sdx_in(call, r->x), .w = sdx_in(call, r->w), .y = sdx_out(call, 0)};
     if (j.y->count == 0) return SDX_STATUS_OK;
     sdx_conv_resolve(call->params, j.x, j.w, j.y, &j.conv);

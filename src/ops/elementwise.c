@@ -64,6 +64,10 @@ void sdx_ew_collapse(sdx_ew *ew) {
         kept--;
     }
     ew->rank = kept;
+    if (ew->accumulates) { /* operand 0 is the output, in the kernel's type already */
+        ew->in_type[0] = ew->in_compute[0] = ew->out_type;
+        ew->in_size[0] = ew->out_size;
+    }
     ew->converts = ew->out_type != ew->out_compute;
     for (uint32_t k = first; k < ew->inputs; k++)
         if (ew->in[k] && ew->in_type[k] != ew->in_compute[k]) ew->converts = true;

@@ -60,6 +60,33 @@ typedef struct sdx_ew_kernels {
         }                                                                                         \
     }
 
+/* float32 kernel in two stages, both vector loops: FUNCTION (of kernels/vexp.h, say) maps an array
+ * of ARG, in terms of x, to an array of e; the result is EXPR in terms of x and e. */
+#define SDX_STAGED_KERNEL(name, PARAMS, FUNCTION, ARG, EXPR)                                      \
+    static void name(const sdx_tile *t) {                                                         \
+        typedef float T;                                                                          \
+        const PARAMS *p = t->params;                                                              \
+        float stage[SDX_EW_BLOCK];                                                                \
+        (void)p;                                                                                  \
+        for (size_t r = 0; r < t->rows; r++) {                                                    \
+            for (size_t at = 0; at < t->n; at += SDX_EW_BLOCK) {                                  \
+                const size_t n = t->n - at < SDX_EW_BLOCK ? t->n - at : SDX_EW_BLOCK;             \
+                const T *a = (const T *)t->in[0] + r * t->row[0] + at;                            \
+                T *o = (T *)t->out + r * t->out_row + at;                                         \
+                SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                      \
+                    const T x = a[i];                                                             \
+                    stage[i] = ARG;                                                               \
+                }                                                                                 \
+                FUNCTION(stage, stage, n);                                                        \
+                SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                      \
+                    const T x = a[i], e = stage[i];                                               \
+                    (void)x;                                                                      \
+                    o[i] = EXPR;                                                                  \
+                }                                                                                 \
+            }                                                                                     \
+        }                                                                                         \
+    }
+
 /* Kernel of two operands of one type: EXPR in terms of x and y. */
 #define SDX_BINARY_KERNEL(name, TYPE, OUT, PARAMS, EXPR)                                          \
     static void name(const sdx_tile *t) {                                                         \
@@ -175,6 +202,9 @@ sdx_status sdx_ew_infer_broadcast(sdx_infer *inf, uint32_t typed, sdx_dtype dtyp
  * one input its elements are handed over as a and as b. */
 void sdx_ew_fold_contents(sdx_infer *inf, sdx_dtype dtype, int32_t rank, const sdx_expr *dims,
                           sdx_ew_content content);
+/* For rules whose output does not tell whether the inputs fit: where an input's shape is not known
+ * yet, leaves the scratch size open, so that the rule is asked again when the data is there. */
+void sdx_ew_check_later(sdx_infer *inf);
 /* The element type of the first input from `from` on that has one. */
 sdx_dtype sdx_ew_input_type(const sdx_infer *inf, uint32_t from);
 /* e, or unknown where it is a number that dtype cannot hold. */
@@ -206,6 +236,10 @@ typedef struct sdx_unary_op {
 sdx_status sdx_unary_prepare(sdx_prep *prep);
 sdx_status sdx_unary_infer(sdx_infer *inf);
 sdx_status sdx_unary_run(sdx_call *call);
+/* erf(z) and erfc(-z) = 1 + erf(z) of n floats, z = in * factor; to about 2 units in the last
+ * place, the latter for z below -1 too. (unary_erf.c) */
+void sdx_f32_erf(const float *in, float factor, float *out, size_t n);
+void sdx_f32_one_plus_erf(const float *in, float factor, float *out, size_t n);
 
 #define SDX_UNARY_WITH(id, types, prepare_, table)                                                \
     const sdx_op_def sdx_op_##id = {.min_in = 1,                                                  \

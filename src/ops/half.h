@@ -15,8 +15,16 @@ void sdx_infer_half_scratch(sdx_infer *inf);
 /* Adds a fixed number of bytes, rounded up to whole cache lines. */
 void sdx_infer_add_scratch(sdx_infer *inf, size_t bytes);
 
-/* body(call), with float32 in place of each float16 or bfloat16 input and output. */
+/* What a body may take for granted: *run is false if no output is wanted; fails if a wanted output
+ * was not made, because its size could not even be computed. */
+sdx_status sdx_call_ready(sdx_call *call, bool *run);
+
+/* body(call) if it is to run (sdx_call_ready), with float32 in place of each float16 or bfloat16 input and output. */
 sdx_status sdx_call_half(sdx_call *call, sdx_status (*body)(sdx_call *call));
+
+/* count values that were computed in float64 become elements of an integer type or bool: cut off
+ * at the ends of its range, then toward zero. The values are changed on the way. */
+void sdx_from_f64(sdx_dtype to, double *values, void *out, size_t count);
 
 /* `bytes` of memory for the length of the body: the call's scratch if it is large enough, else from
  * the heap. Aligned to a cache line. */

@@ -95,6 +95,19 @@ static void adopt_declared(sdx_module *module, const sdx_node *node) {
     }
 }
 
+/* What is unsupported becomes a problem of the module, and the node one without an operator: so all
+ * are found in one go, and a body that is inferred again names each once. */
+static sdx_status settle(sdx_module *module, const sdx_node *node, sdx_id id, sdx_status status,
+                         sdx_error *error) {
+    sdx_error_set_node(error, node->name, node->op_type);
+    if (status != SDX_STATUS_UNSUPPORTED) return status;
+    sdx_error problem = *error;
+    sdx_error_clear(error);
+    sdx_node_at(module, id)->op = NULL;
+    adopt_declared(module, node);
+    return sdx_add_problem(module, &problem, error);
+}
+
 static sdx_status infer_node(sdx_module *module, sdx_id id, sdx_error *error) {
     const sdx_node node = *sdx_node_at(module, id); /* a copy: tables may move */
     if (!node.op) {
@@ -126,8 +139,7 @@ static sdx_status infer_node(sdx_module *module, sdx_id id, sdx_error *error) {
         if (out[o].wanted) SDX_TRY_GOTO(store_output(module, node.outputs[o], &out[o], error));
 fail:
     sdx_arena_free(&scratch);
-    if (status != SDX_STATUS_OK) sdx_error_set_node(error, node.name, node.op_type);
-    return status;
+    return status == SDX_STATUS_OK ? status : settle(module, &node, id, status, error);
 }
 
 static sdx_status infer_graph(sdx_module *module, sdx_id graph_id, sdx_error *error) {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ops/elementwise.h"
 #include "ops/norm.h"
 
 enum { X, SCALE, BIAS };
@@ -84,7 +85,7 @@ static sdx_status same_type(sdx_call *call, const sdx_tensor **t, sdx_dtype dtyp
     copy->dtype = dtype;
     copy->data = sdx_call_temp(call, copy->count, sdx_dtype_size(dtype));
     if (!copy->data) return SDX_STATUS_NO_MEMORY;
-    for (size_t i = 0; i < copy->count; i++) sdx_norm_store(copy, i, sdx_tensor_double(*t, i));
+    sdx_convert((*t)->dtype, dtype, (*t)->data, copy->data, copy->count);
     *t = copy;
     return SDX_STATUS_OK;
 }

@@ -82,6 +82,7 @@ static sdx_status check_grid(sdx_infer *inf, uint32_t i) {
 }
 
 static sdx_status check_grids(sdx_infer *inf) {
+    sdx_ew_check_later(inf);
     SDX_TRY(check_grid(inf, 1));
     if (!sdx_infer_present(inf, 2)) return SDX_STATUS_OK;
     SDX_TRY(check_grid(inf, 2));
@@ -203,10 +204,11 @@ static void divide(const float *x, const float *scale, bool step, float *out, si
  * smaller than 2^22; what is larger would saturate anyway. NaN becomes the least value. */
 static int32_t quantize_one(float quotient, float zero, float least, float most) {
     const float limit = 0x1p20f, shift = 0x1.8p23f;
-    const float q = quotient > -limit ? (quotient < limit ? quotient : limit) : -limit;
-    const float whole = (q + shift) - shift;
-    const float v = whole + zero;
-    return (int32_t)(v < least ? least : v > most ? most : v);
+    const float floored = quotient > -limit ? quotient : -limit;
+    const float q = floored < limit ? floored : limit;
+    const float v = (q + shift) - shift + zero;
+    const float raised = v < least ? least : v;
+    return (int32_t)(raised > most ? most : raised);
 }
 
 static void quantize_integers(const float *quotient, const float *zero, bool step,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/elementwise.h"
 #include "ops/resize.h"
 
 typedef struct job {
@@ -57,71 +58,16 @@ typedef struct job {
 DEFINE_PASS(float, f32, float *weight)
 DEFINE_PASS(double, f64, double *weight)
 
-/* ---- integers ------------------------------------------------------------------------------------ */
-
-static void load_slice(const job *j, size_t slice, double *out) {
-    sdx_tensor t = {.dtype = j->dtype,
-                    .data = (void *)(uintptr_t)(j->x + slice * j->in_slice * sdx_dtype_size(j->dtype)),
-                    .count = j->in_slice};
-    for (size_t i = 0; i < j->in_slice; i++) out[i] = sdx_tensor_double(&t, i);
-}
-
-#define STORE(T, LO, HI)                                                                          \
-    do {                                                                                          \
-        T *out = (T *)(void *)j->y + slice * j->out_slice;                                        \
-        for (size_t i = 0; i < j->out_slice; i++) {                                               \
-            double v = nearbyint(in[i]);                                                          \
-            out[i] = v >= (HI) ? (T)(HI##_value) : v > (LO) ? (T)v : (T)(LO);                     \
-        }                                                                                         \
-    } while (0)
-
-/* Rounds to nearest, and to the ends of the type's range. Each pair is the largest double that
- * saturates, and what it becomes. */
-#define MAX_I8 127.0
-#define MAX_I8_value INT8_MAX
-#define MAX_I16 32767.0
-#define MAX_I16_value INT16_MAX
-#define MAX_I32 2147483647.0
-#define MAX_I32_value INT32_MAX
-#define MAX_I64 9223372036854775808.0
-#define MAX_I64_value INT64_MAX
-#define MAX_U8 255.0
-#define MAX_U8_value UINT8_MAX
-#define MAX_U16 65535.0
-#define MAX_U16_value UINT16_MAX
-#define MAX_U32 4294967295.0
-#define MAX_U32_value UINT32_MAX
-#define MAX_U64 18446744073709551616.0
-#define MAX_U64_value UINT64_MAX
-
-static void store_slice(const job *j, size_t slice, const double *in) {
-    switch (j->dtype) {
-    case SDX_DTYPE_INT8: STORE(int8_t, -128.0, MAX_I8); break;
-    case SDX_DTYPE_INT16: STORE(int16_t, -32768.0, MAX_I16); break;
-    case SDX_DTYPE_INT32: STORE(int32_t, -2147483648.0, MAX_I32); break;
-    case SDX_DTYPE_INT64: STORE(int64_t, -9223372036854775808.0, MAX_I64); break;
-    case SDX_DTYPE_UINT8: STORE(uint8_t, 0.0, MAX_U8); break;
-    case SDX_DTYPE_UINT16: STORE(uint16_t, 0.0, MAX_U16); break;
-    case SDX_DTYPE_UINT32: STORE(uint32_t, 0.0, MAX_U32); break;
-    case SDX_DTYPE_UINT64: STORE(uint64_t, 0.0, MAX_U64); break;
-    default: { /* bool */
-        bool *out = (bool *)(void *)j->y + slice * j->out_slice;
-        for (size_t i = 0; i < j->out_slice; i++) out[i] = in[i] != 0;
-    }
-    }
-}
-
 /* ---- slices -------------------------------------------------------------------------------------- */
 
 static void one_slice(const job *j, size_t slice, char *buffers) {
     bool wide = j->converted || j->dtype == SDX_DTYPE_FLOAT64;
-    size_t size = wide ? sizeof(double) : sizeof(float);
     char *spare[2] = {buffers, buffers + j->buffer};
-    const char *from = j->x + slice * j->in_slice * size;
-    char *result = j->y + slice * j->out_slice * size;
+    const char *from = j->x + slice * j->in_slice * sdx_dtype_size(j->dtype);
+    char *result = j->y + slice * j->out_slice * sdx_dtype_size(j->dtype);
     int turn = 0;
     if (j->converted) {
-        load_slice(j, slice, (double *)(void *)spare[0]);
+        sdx_convert(j->dtype, SDX_DTYPE_FLOAT64, from, spare[0], j->in_slice);
         from = spare[0];
         turn = 1;
     }
@@ -142,7 +88,11 @@ static void one_slice(const job *j, size_t slice, char *buffers) {
         dims[j->order[p]] = axis->out;
         from = to;
     }
-    if (j->converted) store_slice(j, slice, (const double *)(const void *)from);
+    if (j->converted) {
+        double *values = (double *)(void *)spare[!turn];
+        for (size_t i = 0; i < j->out_slice; i++) values[i] = nearbyint(values[i]);
+        sdx_from_f64(j->dtype, values, result, j->out_slice);
+    }
 }
 
 static void piece_body(void *arg, size_t begin, size_t end) {

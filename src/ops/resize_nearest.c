@@ -2,16 +2,18 @@
  * Axes at the end that do not change make the elements that are moved larger. */
 #include <string.h>
 
+#include "ops/elementwise.h"
 #include "ops/resize.h"
 
 typedef struct job {
     const sdx_resize_axis *axes;
     int32_t rank;      /* axes that are walked; the rest is part of an element */
     size_t size;       /* bytes of an element, with the axes behind it */
+    bool aligned;      /* to that size */
     int64_t in_strides[SDX_MAX_RANK]; /* in elements */
     const char *x;
     char *y;
-    char fill[16];     /* the extrapolation value, of the data's type */
+    _Alignas(8) char fill[16]; /* the extrapolation value, of the data's type */
     size_t fill_size;
 } job;
 
@@ -41,13 +43,14 @@ static bool has_outside(const sdx_resize_axis *axis) {
 /* One output row along the last walked axis, from the input row at `from`. */
 static void move_row(const job *j, const sdx_resize_axis *last, bool outside, const char *from,
                      char *to) {
-    if (!outside && j->size == 1)
+    bool plain = !outside && j->aligned;
+    if (plain && j->size == 1)
         GATHER(bits_1);
-    else if (!outside && j->size == 2)
+    else if (plain && j->size == 2)
         GATHER(bits_2);
-    else if (!outside && j->size == 4)
+    else if (plain && j->size == 4)
         GATHER(bits_4);
-    else if (!outside && j->size == 8)
+    else if (plain && j->size == 8)
         GATHER(bits_8);
     else
         for (int64_t o = 0; o < last->out; o++, to += j->size) {
@@ -94,25 +97,9 @@ static void rows_body(void *arg, size_t begin, size_t end) {
 static void make_fill(job *j, sdx_dtype dtype, float value) {
     j->fill_size = sdx_dtype_size(dtype);
     memset(j->fill, 0, sizeof j->fill);
-    double wide = (double)value;
-    if (dtype == SDX_DTYPE_FLOAT32 || dtype == SDX_DTYPE_COMPLEX64) {
-        memcpy(j->fill, &value, sizeof value);
-    } else if (dtype == SDX_DTYPE_FLOAT64 || dtype == SDX_DTYPE_COMPLEX128) {
-        memcpy(j->fill, &wide, sizeof wide);
-    } else if (sdx_is_half(dtype)) {
-        sdx_from_f32(dtype, &value, j->fill, 1);
-    } else if (dtype != SDX_DTYPE_STRING && wide > -9e18 && wide < 9e18) {
-        int64_t whole = (int64_t)wide;
-        if (dtype == SDX_DTYPE_BOOL) whole = wide != 0;
-        for (size_t i = 0; i < j->fill_size; i++) /* two's complement, in the host's order */
-            j->fill[i] = 0;
-        switch (j->fill_size) {
-        case 1: *(int8_t *)j->fill = (int8_t)(uint8_t)whole; break;
-        case 2: memcpy(j->fill, &(uint16_t){(uint16_t)whole}, 2); break;
-        case 4: memcpy(j->fill, &(uint32_t){(uint32_t)whole}, 4); break;
-        default: memcpy(j->fill, &whole, 8);
-        }
-    }
+    if (dtype == SDX_DTYPE_COMPLEX64) dtype = SDX_DTYPE_FLOAT32;
+    if (dtype == SDX_DTYPE_COMPLEX128) dtype = SDX_DTYPE_FLOAT64;
+    if (dtype != SDX_DTYPE_STRING) sdx_convert(SDX_DTYPE_FLOAT32, dtype, &value, j->fill, 1);
 }
 
 void sdx_resize_nearest(sdx_call *call, const sdx_resize_params *params,
@@ -121,6 +108,7 @@ void sdx_resize_nearest(sdx_call *call, const sdx_resize_params *params,
              .y = y->data};
     make_fill(&j, x->dtype, params->outside);
     while (j.rank > 1 && axes[j.rank - 1].identity) j.size *= (size_t)axes[--j.rank].out;
+    j.aligned = (uintptr_t)x->data % j.size == 0 && (uintptr_t)y->data % j.size == 0;
     if (j.rank == 0) { /* a scalar */
         memcpy(j.y, j.x, j.size);
         return;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static sdx_status add_problem(sdx_module *module, const sdx_error *problem, sdx_error *error) {
+sdx_status sdx_add_problem(sdx_module *module, const sdx_error *problem, sdx_error *error) {
     sdx_error *slot = sdx_vector_push(&module->problems, module->allocator, sizeof *slot);
     if (!slot) return sdx_fail_memory(error, sizeof *slot, "the list of problems");
     *slot = *problem;
@@ -76,7 +76,7 @@ sdx_status sdx_resolve_ops(sdx_module *module, sdx_error *error) {
             return status;
         }
         node->op = NULL;
-        SDX_TRY(add_problem(module, &problem, error));
+        SDX_TRY(sdx_add_problem(module, &problem, error));
     }
     return SDX_STATUS_OK;
 }

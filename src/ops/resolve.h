@@ -12,7 +12,9 @@ const char *sdx_domain_shown(const char *domain); /* "ai.onnx" for "" */
 /* Finds each node's operator and prepares its parameters. What is unsupported goes to
  * module->problems (each a complete error); malformed nodes fail at once. */
 sdx_status sdx_resolve_ops(sdx_module *module, sdx_error *error);
-/* Infers types and shapes of all values of all graphs. */
+sdx_status sdx_add_problem(sdx_module *module, const sdx_error *problem, sdx_error *error);
+/* Infers types and shapes of all values of all graphs. Unsupported element types and the like go to
+ * module->problems too; a node that has one loses its operator. */
 sdx_status sdx_infer_module(sdx_module *module, sdx_error *error);
 
 /* Runs one node's rule on plain tensors; used during a run where shapes depend on data. in[i]

@@ -21,13 +21,22 @@ typedef struct pair64 {
             const TYPE *y = (const TYPE *)t->in[2] + r * t->row[2];                               \
             TYPE *o = (TYPE *)t->out + r * t->out_row;                                            \
             if (sc && sx && sy) {                                                                 \
-                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) o[i] = c[i] != 0 ? x[i] : y[i];     \
+                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                   \
+                    const TYPE yes = x[i], no = y[i]; /* both read: a choice, not a branch */     \
+                    o[i] = c[i] != 0 ? yes : no;                                                  \
+                }                                                                                 \
             } else if (sc && sx) {                                                                \
-                const TYPE fixed = *y;                                                            \
-                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) o[i] = c[i] != 0 ? x[i] : fixed;    \
+                const TYPE no = *y;                                                               \
+                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                   \
+                    const TYPE yes = x[i];                                                        \
+                    o[i] = c[i] != 0 ? yes : no;                                                  \
+                }                                                                                 \
             } else if (sc && sy) {                                                                \
-                const TYPE fixed = *x;                                                            \
-                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) o[i] = c[i] != 0 ? fixed : y[i];    \
+                const TYPE yes = *x;                                                              \
+                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                   \
+                    const TYPE no = y[i];                                                         \
+                    o[i] = c[i] != 0 ? yes : no;                                                  \
+                }                                                                                 \
             } else {                                                                              \
                 SDX_EW_LOOP for (size_t i = 0; i < t->n; i++)                                     \
                     o[i] = c[i * sc] != 0 ? x[i * sx] : y[i * sy];                                \

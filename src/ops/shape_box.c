@@ -6,7 +6,7 @@
 #include "ops/movement.h"
 
 #define PIECE_BYTES ((size_t)1 << 16) /* about what one piece of parallel work moves */
-#define TILE 16                       /* elements; a tile row is at most a few cache lines */
+#define TILE 16                       /* elements across that a strip of transposition takes */
 
 typedef struct box_job {
     /* The nest over pieces, in bytes. The last axis counts pieces of `chunk` rounds of the row. */
@@ -57,78 +57,72 @@ static void row_blocks(const box_job *job, const char *from, char *to, int64_t c
         memcpy(to + i * job->row_to, from + i * job->row_from, job->unit);
 }
 
-/* Transpositions: the row runs along the source's contiguous axis, `cross` along the target's. */
-#define DEFINE_TURN(name, type)                                                                   \
-    static void name(const box_job *job, const char *from, char *to, int64_t count) {             \
-        const int64_t size = (int64_t)sizeof(type);                                               \
-        for (int64_t c0 = 0; c0 < job->cross; c0 += TILE) {                                       \
-            const int64_t c1 = c0 + TILE < job->cross ? c0 + TILE : job->cross;                   \
-            for (int64_t r0 = 0; r0 < count; r0 += TILE) {                                        \
-                const int64_t r1 = r0 + TILE < count ? r0 + TILE : count;                         \
-                for (int64_t r = r0; r < r1; ++r)                                                 \
-                    for (int64_t c = c0; c < c1; ++c)                                             \
-                        memcpy(to + r * job->row_to + c * size,                                   \
-                               from + c * job->cross_from + r * size, sizeof(type));              \
-            }                                                                                     \
-        }                                                                                         \
-    }
-DEFINE_TURN(turn_1, uint8_t)
-DEFINE_TURN(turn_2, uint16_t)
-DEFINE_TURN(turn_8, uint64_t)
-DEFINE_TURN(turn_16, pair)
-
-static void turn_edge_4(const box_job *job, const char *from, char *to, int64_t r0, int64_t r1,
-                        int64_t c0, int64_t c1) {
-    for (int64_t r = r0; r < r1; ++r)
-        for (int64_t c = c0; c < c1; ++c)
-            memcpy(to + r * job->row_to + c * 4, from + c * job->cross_from + r * 4, 4);
-}
-
+/* Transpositions: the row runs along the source's contiguous axis, `cross` along the target's.
+ * Square blocks go through vector registers: zipping the rows of a block, first half with second,
+ * as often as it takes to halve the block to one row, turns it over. */
 #if defined(__GNUC__)
-typedef uint32_t quad __attribute__((vector_size(16)));
-
-static inline quad load_quad(const char *from) {
-    quad q;
-    memcpy(&q, from, sizeof q);
-    return q;
-}
-
-/* Four rows of four, through vector registers. */
-static inline void turn_4x4(const char *from, int64_t from_step, char *to, int64_t to_step) {
-    const quad low = {0, 4, 1, 5}, high = {2, 6, 3, 7};
-    const quad first = {0, 1, 4, 5}, last = {2, 3, 6, 7};
-    quad a = load_quad(from), b = load_quad(from + from_step);
-    quad c = load_quad(from + 2 * from_step), d = load_quad(from + 3 * from_step);
-    quad ab_low = __builtin_shuffle(a, b, low), ab_high = __builtin_shuffle(a, b, high);
-    quad cd_low = __builtin_shuffle(c, d, low), cd_high = __builtin_shuffle(c, d, high);
-    a = __builtin_shuffle(ab_low, cd_low, first);
-    b = __builtin_shuffle(ab_low, cd_low, last);
-    c = __builtin_shuffle(ab_high, cd_high, first);
-    d = __builtin_shuffle(ab_high, cd_high, last);
-    memcpy(to, &a, sizeof a);
-    memcpy(to + to_step, &b, sizeof b);
-    memcpy(to + 2 * to_step, &c, sizeof c);
-    memcpy(to + 3 * to_step, &d, sizeof d);
-}
-#else
-static inline void turn_4x4(const char *from, int64_t from_step, char *to, int64_t to_step) {
-    for (int64_t r = 0; r < 4; ++r)
-        for (int64_t c = 0; c < 4; ++c) memcpy(to + r * to_step + c * 4, from + c * from_step + r * 4, 4);
-}
-#endif
-
-static void turn_4(const box_job *job, const char *from, char *to, int64_t count) {
-    const int64_t rows = count & ~(int64_t)3, crosses = job->cross & ~(int64_t)3;
-    for (int64_t c0 = 0; c0 < crosses; c0 += TILE) {
-        const int64_t c1 = c0 + TILE < crosses ? c0 + TILE : crosses;
-        for (int64_t r = 0; r < rows; r += 4)
-            for (int64_t c = c0; c < c1; c += 4)
-                turn_4x4(from + c * job->cross_from + r * 4, job->cross_from,
-                         to + r * job->row_to + c * 4, job->row_to);
+#define DEFINE_BLOCK(name, type, lanes, LOW, HIGH)                                                \
+    typedef type name##_vector __attribute__((vector_size(16)));                                  \
+    static inline void name(const char *from, int64_t from_step, char *to, int64_t to_step) {     \
+        const name##_vector low = LOW, high = HIGH;                                               \
+        name##_vector a[lanes], b[lanes];                                                         \
+        for (int i = 0; i < lanes; ++i) memcpy(&a[i], from + i * from_step, sizeof a[i]);         \
+        for (int zips = 1; zips < lanes; zips *= 2) {                                             \
+            for (int i = 0; i < lanes / 2; ++i) {                                                 \
+                b[2 * i] = __builtin_shuffle(a[i], a[i + lanes / 2], low);                        \
+                b[2 * i + 1] = __builtin_shuffle(a[i], a[i + lanes / 2], high);                   \
+            }                                                                                     \
+            for (int i = 0; i < lanes; ++i) a[i] = b[i];                                          \
+        }                                                                                         \
+        for (int i = 0; i < lanes; ++i) memcpy(to + i * to_step, &a[i], sizeof a[i]);             \
     }
-    turn_edge_4(job, from, to, 0, rows, crosses, job->cross);
-    turn_edge_4(job, from, to, rows, count, 0, job->cross);
+#else
+#define DEFINE_BLOCK(name, type, lanes, LOW, HIGH)                                                \
+    static inline void name(const char *from, int64_t from_step, char *to, int64_t to_step) {     \
+        for (int i = 0; i < lanes; ++i)                                                           \
+            for (int k = 0; k < lanes; ++k)                                                       \
+                memcpy(to + i * to_step + k * (int64_t)sizeof(type),                              \
+                       from + k * from_step + i * (int64_t)sizeof(type), sizeof(type));           \
+    }
+#endif
+#define LIST(...) {__VA_ARGS__}
+DEFINE_BLOCK(block_1, uint8_t, 16, LIST(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+             LIST(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31))
+DEFINE_BLOCK(block_2, uint16_t, 8, LIST(0, 8, 1, 9, 2, 10, 3, 11),
+             LIST(4, 12, 5, 13, 6, 14, 7, 15))
+DEFINE_BLOCK(block_4, uint32_t, 4, LIST(0, 4, 1, 5), LIST(2, 6, 3, 7))
+DEFINE_BLOCK(block_8, uint64_t, 2, LIST(0, 2), LIST(1, 3))
+
+static inline void block_16(const char *from, int64_t from_step, char *to, int64_t to_step) {
+    (void)from_step, (void)to_step;
+    memcpy(to, from, 16);
 }
+
+#define DEFINE_TURN(name, size, lanes, block)                                                     \
+    static void name##_edge(const box_job *job, const char *from, char *to, int64_t r0,           \
+                            int64_t r1, int64_t c0, int64_t c1) {                                 \
+        for (int64_t r = r0; r < r1; ++r)                                                         \
+            for (int64_t c = c0; c < c1; ++c)                                                     \
+                memcpy(to + r * job->row_to + c * size, from + c * job->cross_from + r * size,    \
+                       size);                                                                     \
+    }                                                                                             \
+    static void name(const box_job *job, const char *from, char *to, int64_t count) {             \
+        const int64_t rows = count - count % lanes, crosses = job->cross - job->cross % lanes;    \
+        for (int64_t c0 = 0; c0 < crosses; c0 += TILE) {                                          \
+            const int64_t c1 = c0 + TILE < crosses ? c0 + TILE : crosses;                         \
+            for (int64_t r = 0; r < rows; r += lanes)                                             \
+                for (int64_t c = c0; c < c1; c += lanes)                                          \
+                    block(from + c * job->cross_from + r * size, job->cross_from,                 \
+                          to + r * job->row_to + c * size, job->row_to);                          \
+        }                                                                                         \
+        name##_edge(job, from, to, 0, rows, crosses, job->cross);                                 \
+        name##_edge(job, from, to, rows, count, 0, job->cross);                                   \
+    }
+DEFINE_TURN(turn_1, 1, 16, block_1)
+DEFINE_TURN(turn_2, 2, 8, block_2)
+DEFINE_TURN(turn_4, 4, 4, block_4)
+DEFINE_TURN(turn_8, 8, 2, block_8)
+DEFINE_TURN(turn_16, 16, 1, block_16)
 
 static void run_pieces(void *arg, size_t begin, size_t end) {
     const box_job *job = arg;
@@ -198,7 +192,7 @@ static void take_row(box_job *job, int32_t axis, size_t bytes_per_round, int64_t
     job->row_from = from;
     job->row_to = to;
     if (chunk < least) chunk = least;
-    if (chunk > 4) chunk &= ~(int64_t)3; /* whole 4x4 blocks */
+    if (chunk > 16) chunk &= ~(int64_t)15; /* whole blocks of a transposition */
     job->chunk = chunk < length ? chunk : length;
     const int32_t last = job->rank++;
     job->size[last] = (length + job->chunk - 1) / job->chunk;

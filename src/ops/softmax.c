@@ -106,8 +106,9 @@ static void strips_f32(void *arg, size_t begin, size_t end) {
 
 /* ---- other types ----------------------------------------------------------------------------- */
 
-/* One column at a time, computed in `number`; columns are numbered over outer, then inner. */
-#define COLUMNS(name, type, number, LOAD, SAVE)                                                   \
+/* One column at a time, computed in `number`; columns are numbered over outer, then inner. ROUND
+ * brings what the definition by Sub, Exp, ReduceSum and Div would store down to the type. */
+#define COLUMNS(name, type, number, LOAD, SAVE, ROUND)                                            \
     static void name(void *arg, size_t begin, size_t end) {                                       \
         const softmax_job *job = arg;                                                             \
         size_t step = job->inner, n = job->axis;                                                  \
@@ -124,23 +125,26 @@ static void strips_f32(void *arg, size_t begin, size_t end) {
                 }                                                                                 \
             }                                                                                     \
             for (size_t k = 0; k < n && job->kind != HARDMAX; k++)                                \
-                sum += (number)exp((double)(LOAD(x[k * step]) - max));                            \
-            if (job->kind == LOG_SOFTMAX) sum = (number)log((double)sum);                         \
+                sum += ROUND((number)exp((double)ROUND(LOAD(x[k * step]) - max)));                \
+            sum = ROUND(sum);                                                                     \
+            if (job->kind == LOG_SOFTMAX) sum = ROUND((number)log((double)sum));                  \
             for (size_t k = 0; k < n; k++) {                                                      \
-                number v = LOAD(x[k * step]) - max;                                               \
+                number v = ROUND(LOAD(x[k * step]) - max);                                        \
                 if (job->kind == HARDMAX)                                                         \
                     v = k == best;                                                                \
                 else                                                                              \
-                    v = job->kind == SOFTMAX ? (number)exp((double)v) / sum : v - sum;            \
+                    v = job->kind == SOFTMAX ? ROUND((number)exp((double)v)) / sum : v - sum;     \
                 y[k * step] = SAVE(v);                                                            \
             }                                                                                     \
         }                                                                                         \
     }
 #define AS_IS(v) (v)
-COLUMNS(columns_f32, float, float, AS_IS, AS_IS)
-COLUMNS(columns_f64, double, double, AS_IS, AS_IS)
-COLUMNS(columns_f16, uint16_t, float, sdx_f16_to_f32, sdx_f32_to_f16)
-COLUMNS(columns_bf16, uint16_t, float, sdx_bf16_to_f32, sdx_f32_to_bf16)
+#define ROUND_F16(v) sdx_f16_to_f32(sdx_f32_to_f16(v))
+#define ROUND_BF16(v) sdx_bf16_to_f32(sdx_f32_to_bf16(v))
+COLUMNS(columns_f32, float, float, AS_IS, AS_IS, AS_IS)
+COLUMNS(columns_f64, double, double, AS_IS, AS_IS, AS_IS)
+COLUMNS(columns_f16, uint16_t, float, sdx_f16_to_f32, sdx_f32_to_f16, ROUND_F16)
+COLUMNS(columns_bf16, uint16_t, float, sdx_bf16_to_f32, sdx_f32_to_bf16, ROUND_BF16)
 
 static sdx_status softmax_run(sdx_call *call) {
     const softmax_params *params = call->params;

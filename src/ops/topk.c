@@ -41,6 +41,9 @@ static sdx_status topk_infer(sdx_infer *inf) {
         k = SDX_EXPR_UNKNOWN;
         if (sdx_infer_rank(inf, 1) > 1)
             return sdx_infer_fail(inf, "K has rank %d, expected 1", sdx_infer_rank(inf, 1));
+        if (sdx_infer_rank(inf, 1) == 1)
+            SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 1, 0), sdx_expr_const(1),
+                                            "number of elements of K"));
         if (sdx_infer_contents(inf, 1, contents, 1, &count) && count == 1) k = contents[0];
     }
     inf->scratch = SDX_EXPR_UNKNOWN;

@@ -1,8 +1,10 @@
 /* unary.c - operators that map each element by itself: what they share, and the ones that are one
- * call of libm (exponentials, roots, trigonometry, …). Activations are in unary_activation.c, the
+ * function of libm (exponentials, roots, trigonometry, …; the commonest of them over arrays, from
+ * kernels/vexp.h, in float32). Activations are in unary_activation.c, the
  * exact ones (signs, roundings, tests) in unary_exact.c. */
 #include <tgmath.h>
 
+#include "kernels/vexp.h"
 #include "ops/elementwise.h"
 
 sdx_status sdx_unary_prepare(sdx_prep *prep) {
@@ -42,8 +44,21 @@ sdx_status sdx_unary_run(sdx_call *call) {
         .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, op)}, .grain = effort}};                   \
     SDX_UNARY(op, types, op##_op)
 #define MATH(op) MATH_OF(op, SDX_T_FLOATS, SDX_EW_GRAIN_HEAVY)
+/* float32 by a function over whole arrays in place of libm. */
+#define ARRAYS(op, FUNCTION, types)                                                               \
+    static void op##_f32(const sdx_tile *t) {                                                     \
+        for (size_t r = 0; r < t->rows; r++)                                                      \
+            FUNCTION((const float *)t->in[0] + r * t->row[0],                                     \
+                     (float *)t->out + r * t->out_row, t->n);                                     \
+    }                                                                                             \
+    KERNEL(op, f64, double, FLOAT64)                                                              \
+    static const sdx_unary_op op##_op = {                                                         \
+        .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, op)}, .grain = SDX_EW_GRAIN_HEAVY}};       \
+    SDX_UNARY(op, types, op##_op)
 
-MATH(exp);
+static void erf_array(const float *in, float *out, size_t n) { sdx_f32_erf(in, 1, out, n); }
+
+ARRAYS(exp, sdx_f32_exp, SDX_T_FLOATS);
 MATH(log);
 MATH(sin);
 MATH(cos);
@@ -53,7 +68,7 @@ MATH(acos);
 MATH(atan);
 MATH(sinh);
 MATH(cosh);
-MATH(tanh);
+ARRAYS(tanh, sdx_f32_tanh, SDX_T_FLOATS);
 MATH(asinh);
 MATH(acosh);
 MATH(atanh);
@@ -61,4 +76,4 @@ MATH_OF(sqrt, SDX_T_FLOATS, SDX_EW_GRAIN);
 MATH_OF(floor, SDX_T_FLOATS, SDX_EW_GRAIN);
 MATH_OF(ceil, SDX_T_FLOATS, SDX_EW_GRAIN);
 /* Version 9 lets integers in too; they go through double and back. */
-MATH_OF(erf, SDX_T_NUMERIC, SDX_EW_GRAIN_HEAVY);
+ARRAYS(erf, erf_array, SDX_T_NUMERIC);

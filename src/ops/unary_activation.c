@@ -3,62 +3,87 @@
  * lead to x itself. */
 #include <tgmath.h>
 
+#include "kernels/vexp.h"
 #include "ops/elementwise.h"
 
-/* exp(-|x|) cannot overflow, and log1p keeps what is left of it beside a large x. */
-#define SOFTPLUS(x) (log1p(exp(-fabs(x))) + ((x) > 0 ? (x) : 0))
-#define SIGMOID(x) (1 / (1 + exp(-(x))))
-#define UNIT(v) ((v) < 0 ? 0 : (v) > 1 ? 1 : (v)) /* clamped to [0, 1] */
 #define A ((T)p->value[0])
 #define B ((T)p->value[1])
-
-#define DEFINE_relu x < 0 ? 0 : x
-#define DEFINE_sigmoid SIGMOID(x)
-#define DEFINE_softplus SOFTPLUS(x)
-#define DEFINE_softsign x / (1 + fabs(x))
-#define DEFINE_mish x *tanh(SOFTPLUS(x))
-#define DEFINE_hard_swish x *UNIT(x / 6 + (T)0.5)
-#define DEFINE_hard_sigmoid UNIT(A *x + B)
-#define DEFINE_leaky_relu x < 0 ? A *x : x
-#define DEFINE_elu x < 0 ? A * expm1(x) : x
-#define DEFINE_selu B *(x > 0 ? x : A * expm1(x))
-#define DEFINE_celu x > 0 ? x : A *expm1(x / A)
-#define DEFINE_thresholded_relu x > A ? x : 0
-#define DEFINE_swish x *SIGMOID(A *x)
-#define DEFINE_shrink x < -A ? x + B : x > A ? x - B : 0
-/* 1 + erf(z) = erfc(-z), without the cancellation for negative z. */
-#define DEFINE_gelu_erf x *(erfc(x * (T)-0.70710678118654752440) / 2)
-#define DEFINE_gelu_tanh                                                                          \
-    x *((1 + tanh((T)0.79788456080286535588 * (x + (T)0.044715 * x * x * x))) / 2)
-
 #define KERNEL(op, suffix, TYPE, DTYPE)                                                           \
     SDX_UNARY_KERNEL(op##_##suffix, TYPE, T, sdx_unary_params, DEFINE_##op)
+#define STAGED(op, FUNCTION, ARG, EXPR)                                                           \
+    SDX_STAGED_KERNEL(op##_f32, sdx_unary_params, FUNCTION, ARG, EXPR)                            \
+    KERNEL(op, f64, double, FLOAT64)
 #define KERNELS(op, effort) {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, op)}, .grain = (effort)}
 /* An operator with up to two float attributes: name, default, name, default. */
 #define ACTIVATION(op, types, effort, name1, default1, name2, default2)                           \
-    SDX_EW_FLOATS(KERNEL, op)                                                                     \
     static const sdx_unary_op op##_op = {.kernels = KERNELS(op, effort),                          \
                                          .attr = {name1, name2},                                  \
                                          .fallback = {default1, default2}};                       \
     SDX_UNARY(op, types, op##_op)
+#define PLAIN(op, effort) ACTIVATION(op, SDX_T_FLOATS, effort, NULL, 0, NULL, 0)
 #define LIGHT SDX_EW_GRAIN
 #define HEAVY SDX_EW_GRAIN_HEAVY
 
-ACTIVATION(sigmoid, SDX_T_FLOATS, HEAVY, NULL, 0, NULL, 0);
-ACTIVATION(softplus, SDX_T_FLOATS, HEAVY, NULL, 0, NULL, 0);
-ACTIVATION(softsign, SDX_T_FLOATS, LIGHT, NULL, 0, NULL, 0);
-ACTIVATION(mish, SDX_T_FLOATS, HEAVY, NULL, 0, NULL, 0);
-ACTIVATION(hard_swish, SDX_T_FLOATS, LIGHT, NULL, 0, NULL, 0);
+/* ---- without transcendental functions ------------------------------------------------------- */
+
+/* Clamped to [0, 1]; two choices after each other vectorise where nested ones do not. */
+#define POSITIVE(v) ((v) < 0 ? 0 : (v))
+#define UNIT(v) (POSITIVE(v) > 1 ? 1 : POSITIVE(v))
+#define DEFINE_softsign x / (1 + fabs(x))
+#define DEFINE_hard_swish x *UNIT(x / 6 + (T)0.5)
+#define DEFINE_hard_sigmoid UNIT(A *x + B)
+#define DEFINE_leaky_relu x < 0 ? A *x : x
+#define DEFINE_thresholded_relu x > A ? x : 0
+#define DEFINE_shrink (x > A ? x - B : 0) + (x < -A ? x + B : 0)
+
+SDX_EW_FLOATS(KERNEL, softsign)
+SDX_EW_FLOATS(KERNEL, hard_swish)
+SDX_EW_FLOATS(KERNEL, hard_sigmoid)
+SDX_EW_FLOATS(KERNEL, leaky_relu)
+SDX_EW_FLOATS(KERNEL, thresholded_relu)
+SDX_EW_FLOATS(KERNEL, shrink)
+
+PLAIN(softsign, LIGHT);
+PLAIN(hard_swish, LIGHT);
 ACTIVATION(hard_sigmoid, SDX_T_FLOATS, LIGHT, "alpha", 0.2f, "beta", 0.5f);
 ACTIVATION(leaky_relu, SDX_T_FLOATS, LIGHT, "alpha", 0.01f, NULL, 0);
+ACTIVATION(thresholded_relu, SDX_T_FLOATS, LIGHT, "alpha", 1, NULL, 0);
+/* Integers go through double: the attributes need not be whole. */
+ACTIVATION(shrink, SDX_T_NUMERIC, LIGHT, "lambd", 0.5f, "bias", 0);
+
+/* ---- with ----------------------------------------------------------------------------------- */
+
+/* exp(-|x|) cannot overflow, and log1p keeps what is left of it beside a large x. */
+#define SOFTPLUS(x) (log1p(exp(-fabs(x))) + ((x) > 0 ? (x) : 0))
+#define DEFINE_softplus SOFTPLUS(x)
+#define DEFINE_mish x *tanh(SOFTPLUS(x))
+#define DEFINE_sigmoid 1 / (1 + exp(-x))
+#define DEFINE_swish x / (1 + exp(-A * x))
+#define DEFINE_elu x < 0 ? A * expm1(x) : x
+#define DEFINE_selu B *(x > 0 ? x : A * expm1(x))
+#define DEFINE_celu x > 0 ? x : A *expm1(x / A)
+
+/* expm1(z) from the tangent of half of z <= 0, and tanh(log(1 + w)) from w: no cancellation. */
+#define NOT_ABOVE(v, limit) ((v) > (limit) ? (limit) : (v))
+#define EXPM1(e) (2 * (e) / (1 - (e)))
+#define MISH(x, w) ((x) * ((w) * ((w) + 2) / ((w) * ((w) + 2) + 2)))
+
+SDX_EW_FLOATS(KERNEL, softplus)
+STAGED(mish, sdx_f32_exp, NOT_ABOVE(x, 20.0f), MISH(x, e))
+STAGED(sigmoid, sdx_f32_sigmoid, x, e)
+STAGED(swish, sdx_f32_sigmoid, A *x, x *e)
+STAGED(elu, sdx_f32_tanh, NOT_ABOVE(x, 0.0f) / 2, x < 0 ? A * EXPM1(e) : x)
+STAGED(selu, sdx_f32_tanh, NOT_ABOVE(x, 0.0f) / 2, B *(x > 0 ? x : A *EXPM1(e)))
+STAGED(celu, sdx_f32_tanh, NOT_ABOVE(x, 0.0f) / A / 2, x > 0 ? x : A *EXPM1(e))
+
+PLAIN(softplus, HEAVY);
+PLAIN(mish, HEAVY);
+PLAIN(sigmoid, HEAVY);
+ACTIVATION(swish, SDX_T_FLOATS, HEAVY, "alpha", 1, NULL, 0);
 ACTIVATION(elu, SDX_T_FLOATS, HEAVY, "alpha", 1, NULL, 0);
 ACTIVATION(selu, SDX_T_FLOATS, HEAVY, "alpha", 1.67326319217681884765625f, "gamma",
            1.05070102214813232421875f);
 ACTIVATION(celu, SDX_T_FLOATS, HEAVY, "alpha", 1, NULL, 0);
-ACTIVATION(thresholded_relu, SDX_T_FLOATS, LIGHT, "alpha", 1, NULL, 0);
-ACTIVATION(swish, SDX_T_FLOATS, HEAVY, "alpha", 1, NULL, 0);
-/* Shrink of integers goes through double: its attributes need not be whole. */
-ACTIVATION(shrink, SDX_T_NUMERIC, LIGHT, "lambd", 0.5f, "bias", 0);
 
 /* Before version 6 Selu had other, rounder defaults. */
 static const sdx_unary_op selu_1_op = {.kernels = KERNELS(selu, HEAVY),
@@ -67,6 +92,8 @@ static const sdx_unary_op selu_1_op = {.kernels = KERNELS(selu, HEAVY),
 SDX_UNARY(selu_1, SDX_T_FLOATS, selu_1_op);
 
 /* ---- Relu: integers too, in their own type ------------------------------------------------- */
+
+#define DEFINE_relu POSITIVE(x)
 
 SDX_EW_FLOATS(KERNEL, relu)
 SDX_EW_SIGNED(KERNEL, relu)
@@ -83,8 +110,17 @@ SDX_UNARY(relu, SDX_T_FLOATS | SDX_T_SIGNED, relu_op);
 
 /* ---- Gelu: two formulas -------------------------------------------------------------------- */
 
-SDX_EW_FLOATS(KERNEL, gelu_erf)
-SDX_EW_FLOATS(KERNEL, gelu_tanh)
+/* 1 + erf(z) = erfc(-z), without the cancellation for negative z. */
+#define DEFINE_gelu_erf x *(erfc(x * (T)-0.70710678118654752440) / 2)
+#define GELU_TANH_ARG ((T)0.79788456080286535588 * (x + (T)0.044715 * x * x * x))
+#define DEFINE_gelu_tanh x *((1 + tanh(GELU_TANH_ARG)) / 2)
+
+static void one_plus_erf(const float *in, float *out, size_t n) {
+    sdx_f32_one_plus_erf(in, 0.70710678f, out, n);
+}
+
+STAGED(gelu_erf, one_plus_erf, x, x *(e / 2))
+STAGED(gelu_tanh, sdx_f32_tanh, GELU_TANH_ARG, x *((1 + e) / 2))
 
 static sdx_status gelu_prepare(sdx_prep *prep) {
     static const char *const words[] = {"none", "tanh", NULL};

@@ -135,8 +135,8 @@ static void test_constant_limits(void **state) {
     assert_true(sdx_expr_is_unknown(sdx_expr_mul(NULL, highest, number(2))));
     assert_true(sdx_expr_is_unknown(sdx_expr_mul(NULL, highest, highest)));
     assert_true(sdx_expr_is_unknown(sdx_expr_mul(NULL, lowest, number(-1))));
-    assert_true(sdx_expr_is(sdx_expr_mul(NULL, number(-((int64_t)1 << 31)), number((int64_t)1 << 31)),
-                            -SDX_EXPR_MAX));
+    const int64_t root = (int64_t)1 << 31;
+    assert_true(sdx_expr_is(sdx_expr_mul(NULL, number(-root), number(root)), -SDX_EXPR_MAX));
     assert_true(sdx_expr_is_unknown(sdx_expr_floordiv(NULL, lowest, number(-1))));
     assert_true(sdx_expr_is_unknown(sdx_expr_ceildiv(NULL, lowest, number(-1))));
     assert_true(sdx_expr_is_unknown(sdx_expr_divide_exact(NULL, lowest, number(-1))));
@@ -779,7 +779,8 @@ static void test_nesting(void **state) {
             sdx_expr inner = sdx_expr_add(pool, sdx_expr_mul(pool, e, number(3)), w);
             if (kind == 0) e = sdx_expr_floordiv(pool, inner, number(7));
             if (kind == 1) e = sdx_expr_floordiv(pool, w, inner);
-            if (kind == 2) e = sdx_expr_max(pool, sdx_expr_sub(pool, inner, number(9)), symbol("c"));
+            inner = sdx_expr_sub(pool, inner, number(9));
+            if (kind == 2) e = sdx_expr_max(pool, inner, symbol("c"));
             if (depth <= 32) {
                 assert_false(sdx_expr_is_unknown(e));
                 round_trip(sdx_expr_sub(pool, number(1), sdx_expr_mul(pool, e, number(2))));
@@ -805,7 +806,8 @@ static void test_weight(void **state) {
     }
     assert_in_range(rounds, 4, 16);
 
-    sdx_expr heavy = symbol("h"); /* the same without sums; by nesting alone, 16 rounds would pass */
+    /* The same without sums. By nesting alone, 16 rounds would pass. */
+    sdx_expr heavy = symbol("h");
     char name[16];
     for (rounds = 0; rounds < 16 && !sdx_expr_is_unknown(heavy); rounds++) {
         snprintf(name, sizeof name, "a%d", rounds);
@@ -1050,7 +1052,8 @@ static void run_scenario(counter *c) {
     for (int i = 0; i < 90; i++) {
         sdx_expr fresh = sdx_expr_fresh(p, i % 3 == 0 ? prefix : "x");
         for (size_t op = 0; op < sizeof OPERATIONS / sizeof OPERATIONS[0]; op++) {
-            sdx_expr e = OPERATIONS[op](p, sdx_expr_add(p, h, fresh), sdx_expr_add(p, w, number(i)));
+            sdx_expr a = sdx_expr_add(p, h, fresh), b = sdx_expr_add(p, w, number(i));
+            sdx_expr e = OPERATIONS[op](p, a, b);
             char buffer[64];
             sdx_expr_text(p, e, buffer, sizeof buffer);
         }

