@@ -68,8 +68,9 @@ void complain(const char *format, ...) CLI_PRINTF(1);
 int usage_error(const command *cmd, const char *format, ...) CLI_PRINTF(2);
 int out_of_memory(void); /* says so; returns the exit code */
 int exit_code(sdx_status status);
-/* Prints the message of a library error and returns the exit code for it. */
-int report_error(const sdx_error *error);
+/* Prints the message of a library error, with the file in front where the message does not begin
+ * with it (NULL: none); returns the exit code for it. */
+int report_error(const char *file, const sdx_error *error);
 
 /* Text that grows. Zero it to start; data is NULL only where memory ran out. */
 typedef struct text {

@@ -5,17 +5,20 @@
 #include "json.h"
 
 static const char help[] =
-    "usage: sardonyx ops [--json] [--filter TEXT]\n\n"
-    "Lists the supported operators: domain, name, opset versions, and the element types of the\n"
-    "first input.\n\n"
-    "  --filter TEXT  only operators whose name contains TEXT\n"
+    "usage: sardonyx ops [--filter TEXT] [--json]\n\n"
+    "Lists the supported operators: domain, name, opset versions (from-to; open where the newest\n"
+    "known counts), and the element types of the first input.\n\n"
+    "  --filter TEXT  only operators whose name contains TEXT, in upper or lower case\n"
     "  --json         as JSON\n\n"
-    "example: sardonyx ops --filter Pool\n";
+    "Exit code 1 if there is no such operator.\n\n"
+    "example: sardonyx ops --filter pool\n";
 
 static void print_text(size_t index, const sdx_op_info *info) {
-    printf("%-26s %-28s %3d-", info->domain, info->name, info->first_version);
-    if (info->last_version) printf("%-3d", info->last_version);
-    else printf("   ");
+    char versions[32];
+    if (info->last_version)
+        snprintf(versions, sizeof versions, "%d-%d", info->first_version, info->last_version);
+    else snprintf(versions, sizeof versions, "%d-", info->first_version);
+    printf("%-26s %-28s %-6s", info->domain, info->name, versions);
     for (int d = 1; d < SDX_DTYPE_COUNT; d++)
         if (sdx_op_takes(index, 0, (sdx_dtype)d)) printf(" %s", sdx_dtype_name((sdx_dtype)d));
     putchar('\n');
@@ -27,7 +30,7 @@ static void print_json(json_writer *json, size_t index, const sdx_op_info *info)
     json_string(json, "name", info->name);
     json_integer(json, "first_version", info->first_version);
     if (info->last_version) json_integer(json, "last_version", info->last_version);
-    json_array(json, "types");
+    json_row(json, "types");
     for (int d = 1; d < SDX_DTYPE_COUNT; d++)
         if (sdx_op_takes(index, 0, (sdx_dtype)d))
             json_string(json, NULL, sdx_dtype_name((sdx_dtype)d));
@@ -35,26 +38,16 @@ static void print_json(json_writer *json, size_t index, const sdx_op_info *info)
     json_end(json);
 }
 
-static int run(int argc, char **argv) {
-    arguments args;
-    const char *positional, *filter = "";
-    bool as_json = false;
-    arguments_start(&args, argc, argv, &cmd_ops);
-    while (arguments_next(&args, &positional)) {
-        if (positional) return usage_error(&args, "'%s' was not expected", positional);
-        if (option_is(&args, "--json")) as_json = true;
-        else if (!option_is(&args, "--filter"))
-            return usage_error(&args, "unknown option '%s'", args.option);
-        else if (!(filter = option_value(&args)))
-            return EXIT_USAGE;
-    }
+static int list(const char *filter, bool as_json) {
+    size_t shown = 0;
     json_writer json;
     json_start(&json, stdout);
     if (as_json) json_array(&json, NULL);
     for (size_t i = 0; i < sdx_op_count(); i++) {
         sdx_op_info info = {.struct_size = sizeof info};
         sdx_op_get_info(i, &info);
-        if (!strstr(info.name, filter)) continue;
+        if (!strcasestr(info.name, filter)) continue;
+        shown++;
         if (as_json) print_json(&json, i, &info);
         else print_text(i, &info);
     }
@@ -62,7 +55,27 @@ static int run(int argc, char **argv) {
         json_end(&json);
         json_finish(&json);
     }
-    return EXIT_OK;
+    if (shown) return EXIT_OK;
+    complain("no operator has '%s' in its name", filter);
+    return EXIT_NO;
+}
+
+static int run(int argc, char **argv) {
+    const char *filter = "";
+    bool as_json = false;
+    text_list extra = {0};
+    const option options[] = {{.name = "--filter", .kind = OPTION_TEXT, .to = &filter},
+                              {.name = "--json", .kind = OPTION_FLAG, .to = &as_json}};
+    int code = EXIT_USAGE;
+    if (!parse_arguments(&cmd_ops, argc, argv, options, sizeof options / sizeof *options, &extra)) {
+        /* said already */
+    } else if (extra.count) {
+        usage_error(&cmd_ops, "'%s' was not expected", extra.items[0]);
+    } else {
+        code = list(filter, as_json);
+    }
+    text_list_free(&extra);
+    return code;
 }
 
 const command cmd_ops = {"ops", "list the supported operators", help, run};

@@ -1,6 +1,9 @@
 /* cmd_test.c - `sardonyx test`: runs folders in the layout of ONNX's backend tests. A folder with a
  * model.onnx is a case; each test_data_set_N in it holds input_K.pb and output_K.pb. */
 #include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +12,7 @@
 
 static const char help[] =
     "usage: sardonyx test DIR.. [--rtol R] [--atol A] [--threads N] [--optimize 0|1|2|3]\n"
-    "                     [--quiet] [--filter TEXT]\n\n"
+    "                     [--filter TEXT] [--quiet]\n\n"
     "Runs ONNX backend tests, found recursively: a case is a folder with model.onnx and folders\n"
     "test_data_set_N of input_K.pb and output_K.pb. A file tolerance.txt in the case, with lines\n"
     "`rtol R` and `atol A`, sets its tolerances; without it those of the options hold.\n\n"
@@ -17,17 +20,18 @@ static const char help[] =
     "  --atol A       absolute tolerance (default 1e-7)\n"
     "  --threads N    threads (default: as many as the process may use)\n"
     "  --optimize L   optimisation level (default 3)\n"
-    "  --quiet        print failures and the summary only\n"
-    "  --filter TEXT  only cases whose path contains TEXT\n\n"
+    "  --filter TEXT  only cases whose path contains TEXT\n"
+    "  --quiet        do not print the cases that pass\n\n"
     "The last line is `N passed, N failed, N skipped`; a case whose operators are not supported\n"
-    "is skipped, with the reason. Exit code 1 if any failed or none ran.\n\n"
+    "is skipped, with the reason. Exit code 1 if any failed or no case was found.\n\n"
     "example: sardonyx test onnx/backend/test/data/node --quiet\n";
+
+#define MAX_DEPTH 16 /* of folders below those named */
 
 typedef struct totals {
     size_t passed, failed, skipped;
     double rtol, atol;
-    uint32_t threads;
-    int optimize;
+    int64_t threads, optimize;
     bool quiet;
     const char *filter;
 } totals;
@@ -35,10 +39,12 @@ typedef struct totals {
 typedef struct test_case {
     const char *folder;
     double rtol, atol;
+    uint32_t threads;
     sdx_model *model;
     sdx_program *program;
     sdx_context *context;
-    char message[1200];
+    sdx_model_info info;
+    char message[1200]; /* why it failed, where no sdx_error says so */
 } test_case;
 
 static bool exists(const char *path) {
@@ -46,215 +52,262 @@ static bool exists(const char *path) {
     return stat(path, &info) == 0;
 }
 
+static bool is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 static char *join(const char *folder, const char *name) {
     char *path = NULL;
-    if (asprintf(&path, "%s/%s", folder, name) < 0) return NULL;
-    return path;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
-static void read_tolerances(test_case *t) {
+static bool fail(test_case *t, const char *format, ...) CLI_PRINTF(2);
+static bool fail(test_case *t, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(t->message, sizeof t->message, format, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- one case ------------------------------------------------------------------------------ */
+
+static bool read_tolerances(test_case *t) {
     char *path = join(t->folder, "tolerance.txt");
-    FILE *file = path ? fopen(path, "r") : NULL;
-    char line[128];
-    while (file && fgets(line, sizeof line, file)) {
-        double value;
-        if (sscanf(line, "rtol %lf", &value) == 1) t->rtol = value;
-        if (sscanf(line, "atol %lf", &value) == 1) t->atol = value;
-    }
-    if (file) fclose(file);
+    if (!path) return fail(t, "out of memory");
+    FILE *file = fopen(path, "r");
+    int reason = errno;
     free(path);
-}
-
-static sdx_kind value_kind(const sdx_model *model, uint32_t index) {
-    sdx_value_info info = {.struct_size = sizeof info};
-    if (sdx_model_get_value(model, index, &info) != SDX_STATUS_OK) return SDX_KIND_TENSOR;
-    return info.kind == SDX_KIND_NONE ? SDX_KIND_TENSOR : info.kind;
-}
-
-static bool set_inputs(test_case *t, const char *data, size_t count, sdx_error *error) {
-    for (size_t i = 0; i < count; i++) {
-        char *path = NULL;
-        if (asprintf(&path, "%s/input_%zu.pb", data, i) < 0) return false;
-        if (!exists(path)) { /* an input that may be left out */
-            free(path);
-            continue;
-        }
-        sdx_value *value;
-        sdx_kind kind = value_kind(t->model, sdx_model_input(t->model, i));
-        sdx_status status = sdx_value_read_pb(path, kind, NULL, &value, error);
-        free(path);
-        if (status != SDX_STATUS_OK) return false;
-        status = sdx_context_set_input_value(t->context, i, value, error);
-        sdx_value_release(value);
-        if (status != SDX_STATUS_OK) return false;
+    if (!file) return reason == ENOENT || fail(t, "tolerance.txt: %s", strerror(reason));
+    char line[128], word[16];
+    bool good = true;
+    while (good && fgets(line, sizeof line, file)) {
+        double value;
+        if (line[strspn(line, " \t\r\n")] == 0) continue;
+        good = sscanf(line, "%15s %lf", word, &value) == 2 && isfinite(value) && value >= 0;
+        if (good && strcmp(word, "rtol") == 0) t->rtol = value;
+        else if (good && strcmp(word, "atol") == 0) t->atol = value;
+        else good = fail(t, "tolerance.txt: expected `rtol R` or `atol A`");
     }
-    return true;
+    fclose(file);
+    return good;
 }
 
-static bool check_outputs(test_case *t, const char *data, size_t count, sdx_error *error) {
-    size_t compared = 0;
-    for (size_t i = 0; i < count; i++) {
-        char *path = NULL;
-        if (asprintf(&path, "%s/output_%zu.pb", data, i) < 0) return false;
-        if (!exists(path)) {
-            free(path);
-            continue;
-        }
-        sdx_value *want;
-        sdx_kind kind = value_kind(t->model, sdx_model_output(t->model, i));
-        sdx_status status = sdx_value_read_pb(path, kind, NULL, &want, error);
-        free(path);
-        if (status != SDX_STATUS_OK) return false;
-        char difference[600];
-        bool good = values_close(sdx_context_output_value(t->context, i), want, t->rtol, t->atol,
-                                 difference, sizeof difference);
-        sdx_value_release(want);
-        compared++;
-        if (good) continue;
-        snprintf(t->message, sizeof t->message, "output %zu: %s", i, difference);
-        return false;
-    }
-    if (compared == 0) snprintf(t->message, sizeof t->message, "%s has no outputs", data);
-    return compared > 0;
-}
-
-static bool run_data_sets(test_case *t, sdx_error *error) {
-    sdx_model_info info = {.struct_size = sizeof info};
-    sdx_model_get_info(t->model, &info);
-    size_t sets = 0;
-    for (;; sets++) {
-        char *data = NULL;
-        if (asprintf(&data, "%s/test_data_set_%zu", t->folder, sets) < 0) return false;
-        if (!exists(data)) {
-            free(data);
-            break;
-        }
-        bool good = set_inputs(t, data, info.input_count, error) &&
-                    sdx_context_run(t->context, error) == SDX_STATUS_OK &&
-                    check_outputs(t, data, info.output_count, error);
-        free(data);
-        if (!good) return false;
-    }
-    if (sets == 0) snprintf(t->message, sizeof t->message, "no test_data_set_0");
-    return sets > 0;
-}
-
-static bool prepare(test_case *t, const totals *sum, sdx_error *error) {
+static bool open_model(test_case *t, int optimize, sdx_error *error) {
     char *path = join(t->folder, "model.onnx");
-    if (!path) return false;
-    sdx_program_options program = {.struct_size = sizeof program, .optimize = sum->optimize};
-    sdx_context_options context = {.struct_size = sizeof context, .threads = sum->threads};
+    if (!path) return fail(t, "out of memory");
+    sdx_program_options program = {.struct_size = sizeof program, .optimize = optimize};
     bool good = sdx_model_load_file(path, NULL, &t->model, error) == SDX_STATUS_OK &&
-                sdx_program_create(t->model, &program, &t->program, error) == SDX_STATUS_OK &&
-                sdx_context_create(t->program, &context, &t->context, error) == SDX_STATUS_OK;
+                sdx_program_create(t->model, &program, &t->program, error) == SDX_STATUS_OK;
+    free(path);
+    t->info.struct_size = sizeof t->info;
+    if (good) sdx_model_get_info(t->model, &t->info);
+    return good;
+}
+
+typedef enum side { INPUT, OUTPUT } side;
+static const char *const side_names[] = {"input", "output"};
+
+/* DATA/input_0.pb and so on; *value stays NULL where there is no such file. */
+static bool read_value(test_case *t, const char *data, side which, size_t index, sdx_value **value,
+                       sdx_error *error) {
+    *value = NULL;
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s_%zu.pb", data, side_names[which], index) < 0)
+        return fail(t, "out of memory");
+    bool good = true;
+    if (exists(path)) {
+        sdx_value_info info = {.struct_size = sizeof info};
+        sdx_model_get_value(t->model,
+                            which == INPUT ? sdx_model_input(t->model, index)
+                                           : sdx_model_output(t->model, index),
+                            &info);
+        sdx_kind kind = info.kind == SDX_KIND_NONE ? SDX_KIND_TENSOR : info.kind;
+        good = sdx_value_read_pb(path, kind, NULL, value, error) == SDX_STATUS_OK;
+    }
     free(path);
     return good;
 }
 
+/* A file beyond what the model has would go unnoticed. */
+static bool no_file_beyond(test_case *t, const char *data, side which, size_t count) {
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s_%zu.pb", data, side_names[which], count) < 0)
+        return fail(t, "out of memory");
+    bool good = !exists(path) ||
+                fail(t, "%s: there is %s_%zu.pb, the model has %zu %ss", data, side_names[which],
+                     count, count, side_names[which]);
+    free(path);
+    return good;
+}
+
+static bool set_inputs(test_case *t, const char *data, sdx_error *error) {
+    for (size_t i = 0; i < t->info.input_count; i++) {
+        sdx_value *value;
+        if (!read_value(t, data, INPUT, i, &value, error)) return false;
+        if (!value) continue; /* may have a default; if not, the run says so */
+        sdx_status status = sdx_context_set_input_value(t->context, i, value, error);
+        sdx_value_release(value);
+        if (status != SDX_STATUS_OK) return false;
+    }
+    return no_file_beyond(t, data, INPUT, t->info.input_count);
+}
+
+static bool check_outputs(test_case *t, const char *data, sdx_error *error) {
+    for (size_t i = 0; i < t->info.output_count; i++) {
+        sdx_value *want;
+        if (!read_value(t, data, OUTPUT, i, &want, error)) return false;
+        if (!want) return fail(t, "%s: output_%zu.pb is missing", data, i);
+        char difference[600];
+        bool good = values_close(sdx_context_output_value(t->context, i), want, t->rtol, t->atol,
+                                 difference, sizeof difference);
+        sdx_value_release(want);
+        if (!good) return fail(t, "output %zu: %s", i, difference);
+    }
+    return no_file_beyond(t, data, OUTPUT, t->info.output_count);
+}
+
+/* Each data set has a context of its own: an input left out must not keep the last set's value. */
+static bool run_data_set(test_case *t, const char *data, sdx_error *error) {
+    sdx_context_options options = {.struct_size = sizeof options, .threads = t->threads};
+    bool good = sdx_context_create(t->program, &options, &t->context, error) == SDX_STATUS_OK &&
+                set_inputs(t, data, error) &&
+                sdx_context_run(t->context, error) == SDX_STATUS_OK &&
+                check_outputs(t, data, error);
+    sdx_context_release(t->context);
+    t->context = NULL;
+    return good;
+}
+
+static bool run_data_sets(test_case *t, sdx_error *error) {
+    for (size_t set = 0;; set++) {
+        char *data = NULL;
+        if (asprintf(&data, "%s/test_data_set_%zu", t->folder, set) < 0)
+            return fail(t, "out of memory");
+        bool there = is_folder(data);
+        bool good = there && run_data_set(t, data, error);
+        free(data);
+        if (!there) return set > 0 || fail(t, "there is no test_data_set_0");
+        if (!good) return false;
+    }
+}
+
+static void print_case(const char *verdict, const char *folder, const char *reason) {
+    printf("%s ", verdict);
+    put_safe(stdout, folder);
+    if (reason) fputs(": ", stdout);
+    if (reason) put_safe(stdout, reason);
+    putchar('\n');
+    fflush(stdout); /* should the next case crash, this one is known to be over */
+}
+
 static void run_case(const char *folder, totals *sum) {
     if (sum->filter && !strstr(folder, sum->filter)) return;
-    test_case t = {.folder = folder, .rtol = sum->rtol, .atol = sum->atol};
-    read_tolerances(&t);
+    test_case t = {.folder = folder, .rtol = sum->rtol, .atol = sum->atol,
+                   .threads = (uint32_t)sum->threads};
     sdx_error error;
     sdx_error_clear(&error);
-    bool good = prepare(&t, sum, &error) && run_data_sets(&t, &error);
-    bool skipped = !good && !t.message[0] && error.code == SDX_STATUS_UNSUPPORTED;
+    bool good = read_tolerances(&t) && open_model(&t, (int)sum->optimize, &error) &&
+                run_data_sets(&t, &error);
     const char *reason = t.message[0] ? t.message : error.message;
-    if (good) sum->passed++;
-    else if (skipped) sum->skipped++;
-    else sum->failed++;
-    if (good && !sum->quiet) printf("pass %s\n", folder);
-    else if (skipped) printf("skip %s: %s\n", folder, reason);
-    else if (!good) printf("FAIL %s: %s\n", folder, reason);
-    sdx_context_release(t.context);
+    if (good) {
+        sum->passed++;
+        if (!sum->quiet) print_case("pass", folder, NULL);
+    } else if (!t.message[0] && error.code == SDX_STATUS_UNSUPPORTED) {
+        sum->skipped++;
+        print_case("skip", folder, reason);
+    } else {
+        sum->failed++;
+        print_case("FAIL", folder, reason);
+    }
     sdx_program_release(t.program);
     sdx_model_release(t.model);
 }
+
+/* ---- all cases ----------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+typedef struct name_list {
+    char **items;
+    size_t count;
+} name_list;
+
 /* Entries in order of their names, so that output is the same everywhere. */
-static void walk(const char *folder, totals *sum, int depth) {
+static bool read_folder(const char *folder, name_list *names) {
+    DIR *dir = opendir(folder);
+    if (!dir) {
+        complain("%s: cannot read the folder: %s", folder, strerror(errno));
+        return false;
+    }
+    bool good = true;
+    for (struct dirent *entry; good && (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.') continue;
+        char **more = realloc(names->items, (names->count + 1) * sizeof *more);
+        if (more) names->items = more;
+        char *name = more ? strdup(entry->d_name) : NULL;
+        good = name != NULL;
+        if (good) names->items[names->count++] = name;
+    }
+    closedir(dir);
+    if (!good) out_of_memory();
+    if (names->count) qsort(names->items, names->count, sizeof *names->items, by_name);
+    return good;
+}
+
+static bool walk(const char *folder, totals *sum, int depth) {
     char *model = join(folder, "model.onnx");
-    bool is_case = model && exists(model);
+    bool is_case = model && exists(model), good = model != NULL;
     free(model);
     if (is_case) {
         run_case(folder, sum);
-        return;
+        return true;
     }
-    DIR *dir = depth ? opendir(folder) : NULL;
-    char **names = NULL;
-    size_t count = 0;
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (entry->d_name[0] == '.') continue;
-        char **more = realloc(names, (count + 1) * sizeof *names);
-        if (!more) break;
-        names = more;
-        names[count] = strdup(entry->d_name);
-        if (names[count]) count++;
-    }
-    if (dir) closedir(dir);
-    if (count) qsort(names, count, sizeof *names, by_name);
-    for (size_t i = 0; i < count; i++) {
-        char *path = join(folder, names[i]);
-        struct stat info;
-        if (path && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) walk(path, sum, depth - 1);
+    name_list names = {0};
+    if (good && depth > 0) good = read_folder(folder, &names);
+    for (size_t i = 0; i < names.count; i++) {
+        char *path = good ? join(folder, names.items[i]) : NULL;
+        if (path && is_folder(path)) good = walk(path, sum, depth - 1);
         free(path);
-        free(names[i]);
+        free(names.items[i]);
     }
-    free(names);
+    free(names.items);
+    return good;
 }
 
-static bool read_tolerance(arguments *args, double *out) {
-    const char *text = option_value(args);
-    char *end;
-    if (!text) return false;
-    *out = strtod(text, &end);
-    if (end != text && *end == 0 && *out >= 0) return true;
-    usage_error(args, "%s is '%s', expected a number from 0 up", args->option, text);
-    return false;
+static int run_folders(const text_list *folders, totals *sum) {
+    if (folders->count == 0) return usage_error(&cmd_test, "no folder given");
+    for (size_t i = 0; i < folders->count; i++) {
+        if (!is_folder(folders->items[i])) {
+            complain("%s: no such folder", folders->items[i]);
+            return EXIT_BAD_INPUT;
+        }
+        if (!walk(folders->items[i], sum, MAX_DEPTH)) return EXIT_BAD_INPUT;
+    }
+    printf("%zu passed, %zu failed, %zu skipped\n", sum->passed, sum->failed, sum->skipped);
+    return sum->failed || sum->passed + sum->skipped == 0 ? EXIT_NO : EXIT_OK;
 }
-
-#define MAX_DEPTH 16 /* of folders below those named */
 
 static int run(int argc, char **argv) {
     totals sum = {.rtol = 1e-3, .atol = 1e-7, .optimize = 3};
-    const char **folders = calloc((size_t)argc, sizeof *folders);
-    size_t count = 0;
-    arguments args;
-    const char *positional;
-    int code = EXIT_OK;
-    long long number;
-    arguments_start(&args, argc, argv, &cmd_test);
-    while (folders && code == EXIT_OK && arguments_next(&args, &positional)) {
-        bool good = true;
-        if (positional) folders[count++] = positional;
-        else if (option_is(&args, "--rtol")) good = read_tolerance(&args, &sum.rtol);
-        else if (option_is(&args, "--atol")) good = read_tolerance(&args, &sum.atol);
-        else if (option_is(&args, "--quiet")) sum.quiet = true;
-        else if (option_is(&args, "--filter")) good = (sum.filter = option_value(&args)) != NULL;
-        else if (option_is(&args, "--threads")) {
-            if ((good = option_integer(&args, 1, 1024, &number))) sum.threads = (uint32_t)number;
-        } else if (option_is(&args, "--optimize")) {
-            if ((good = option_integer(&args, 0, 3, &number))) sum.optimize = (int)number;
-        } else code = usage_error(&args, "unknown option '%s'", args.option);
-        if (!good) code = EXIT_USAGE;
-    }
-    if (code == EXIT_OK && count == 0) code = usage_error(&args, "no folder given");
-    for (size_t i = 0; code == EXIT_OK && i < count; i++) {
-        if (!exists(folders[i])) {
-            fprintf(stderr, "sardonyx: %s: no such folder\n", folders[i]);
-            code = EXIT_BAD_INPUT;
-        } else {
-            walk(folders[i], &sum, MAX_DEPTH);
-        }
-    }
-    free(folders);
-    if (code != EXIT_OK) return code;
-    printf("%zu passed, %zu failed, %zu skipped\n", sum.passed, sum.failed, sum.skipped);
-    return sum.failed || sum.passed + sum.skipped == 0 ? EXIT_NO : EXIT_OK;
+    text_list folders = {0};
+    const option options[] = {
+        {.name = "--rtol", .kind = OPTION_NUMBER, .to = &sum.rtol},
+        {.name = "--atol", .kind = OPTION_NUMBER, .to = &sum.atol},
+        {.name = "--threads", .kind = OPTION_INTEGER, .to = &sum.threads, .low = 1, .high = 1024},
+        {.name = "--optimize", .kind = OPTION_INTEGER, .to = &sum.optimize, .low = 0, .high = 3},
+        {.name = "--filter", .kind = OPTION_TEXT, .to = &sum.filter},
+        {.name = "--quiet", .kind = OPTION_FLAG, .to = &sum.quiet},
+    };
+    int code = EXIT_USAGE;
+    if (parse_arguments(&cmd_test, argc, argv, options, sizeof options / sizeof *options,
+                        &folders))
+        code = run_folders(&folders, &sum);
+    text_list_free(&folders);
+    return code;
 }
 
 const command cmd_test = {"test", "run ONNX backend test folders", help, run};

@@ -6,15 +6,7 @@
 
 #include "cli.h"
 
-static void shape_text(const sdx_tensor *tensor, char *buffer, size_t size) {
-    size_t used = (size_t)snprintf(buffer, size, "%s[", sdx_dtype_name(tensor->dtype));
-    for (int32_t i = 0; i < tensor->rank && used < size; i++)
-        used += (size_t)snprintf(buffer + used, size - used, "%s%lld", i ? "," : "",
-                                 (long long)tensor->dims[i]);
-    if (used < size) snprintf(buffer + used, size - used, "]");
-}
-
-/* The number at index as a double; false when the type has no such value (compare bytes then). */
+/* The float at index; false when the type is none (its bytes are compared then). */
 static bool number_at(const sdx_tensor *tensor, size_t i, double *re, double *im) {
     const void *data = tensor->data;
     *im = 0;
@@ -22,7 +14,15 @@ static bool number_at(const sdx_tensor *tensor, size_t i, double *re, double *im
     case SDX_DTYPE_FLOAT32: *re = ((const float *)data)[i]; return true;
     case SDX_DTYPE_FLOAT64: *re = ((const double *)data)[i]; return true;
     case SDX_DTYPE_FLOAT16:
-    case SDX_DTYPE_BFLOAT16: *re = sdx_element_as_double(tensor, i); return true;
+    case SDX_DTYPE_BFLOAT16:
+    case SDX_DTYPE_FLOAT8E4M3FN:
+    case SDX_DTYPE_FLOAT8E4M3FNUZ:
+    case SDX_DTYPE_FLOAT8E5M2:
+    case SDX_DTYPE_FLOAT8E5M2FNUZ:
+    case SDX_DTYPE_FLOAT8E8M0:
+    case SDX_DTYPE_FLOAT6E2M3:
+    case SDX_DTYPE_FLOAT6E3M2:
+    case SDX_DTYPE_FLOAT4E2M1: *re = sdx_element_as_double(tensor, i); return true;
     case SDX_DTYPE_COMPLEX64:
         *re = ((const float *)data)[2 * i];
         *im = ((const float *)data)[2 * i + 1];
@@ -45,44 +45,95 @@ static bool same_string(const sdx_string *a, const sdx_string *b) {
     return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
+static bool element_close(const sdx_tensor *got, const sdx_tensor *want, size_t i, double rtol,
+                          double atol) {
+    double a, b, ai, bi;
+    if (got->dtype == SDX_DTYPE_STRING)
+        return same_string((const sdx_string *)got->data + i, (const sdx_string *)want->data + i);
+    if (number_at(got, i, &a, &ai) && number_at(want, i, &b, &bi))
+        return close_enough(a, b, rtol, atol) && close_enough(ai, bi, rtol, atol);
+    size_t size = sdx_dtype_size(got->dtype);
+    return memcmp((const char *)got->data + i * size, (const char *)want->data + i * size, size) ==
+           0;
+}
+
+static void put_element(text *t, const sdx_tensor *tensor, size_t i) {
+    double re, im;
+    if (tensor->dtype == SDX_DTYPE_STRING) {
+        const sdx_string *string = (const sdx_string *)tensor->data + i;
+        text_add(t, "'%.*s'", string->size > 100 ? 100 : (int)string->size,
+                 string->size ? string->data : "");
+    } else if (tensor->dtype == SDX_DTYPE_INT64) {
+        text_add(t, "%lld", (long long)((const int64_t *)tensor->data)[i]);
+    } else if (tensor->dtype == SDX_DTYPE_UINT64) {
+        text_add(t, "%llu", (unsigned long long)((const uint64_t *)tensor->data)[i]);
+    } else if (number_at(tensor, i, &re, &im) && im != 0) {
+        text_add(t, "%.9g%+.9gi", re, im);
+    } else {
+        text_add(t, "%.9g", sdx_element_as_double(tensor, i));
+    }
+}
+
+static void put_message(text *t, char *message, size_t size) {
+    snprintf(message, size, "%s", t->data ? t->data : "differs");
+    text_free(t);
+}
+
+/* "[0,2,1]": where element i lies. */
+static void put_place(text *t, const sdx_tensor *tensor, size_t i) {
+    size_t rest = i, block = tensor->count;
+    text_add(t, "[");
+    for (int32_t d = 0; d < tensor->rank; d++) {
+        block /= (size_t)tensor->dims[d];
+        text_add(t, "%s%zu", d ? "," : "", rest / block);
+        rest %= block;
+    }
+    text_add(t, "]");
+}
+
 static bool tensors_close(const sdx_tensor *got, const sdx_tensor *want, double rtol, double atol,
                           char *message, size_t size) {
+    text t = {0};
     bool same = got->dtype == want->dtype && got->rank == want->rank &&
                 memcmp(got->dims, want->dims, (size_t)got->rank * sizeof *got->dims) == 0;
     if (!same) {
-        char a[256], b[256];
-        shape_text(got, a, sizeof a);
-        shape_text(want, b, sizeof b);
-        snprintf(message, size, "got %s, want %s", a, b);
+        text_add(&t, "got ");
+        text_add_shape(&t, got);
+        text_add(&t, ", want ");
+        text_add_shape(&t, want);
+        put_message(&t, message, size);
         return false;
     }
-    size_t element = sdx_dtype_size(got->dtype), wrong = 0;
+    size_t wrong = 0;
     for (size_t i = 0; i < got->count; i++) {
-        double a, b, ai, bi;
-        bool good;
-        if (got->dtype == SDX_DTYPE_STRING)
-            good = same_string((const sdx_string *)got->data + i, (const sdx_string *)want->data + i);
-        else if (number_at(got, i, &a, &ai) && number_at(want, i, &b, &bi))
-            good = close_enough(a, b, rtol, atol) && close_enough(ai, bi, rtol, atol);
-        else
-            good = memcmp((const char *)got->data + i * element,
-                          (const char *)want->data + i * element, element) == 0;
-        if (good || wrong++) continue;
-        if (got->dtype == SDX_DTYPE_STRING) {
-            const sdx_string *g = (const sdx_string *)got->data + i;
-            const sdx_string *w = (const sdx_string *)want->data + i;
-            snprintf(message, size, "at %zu: got '%.*s', want '%.*s'", i, (int)g->size, g->data,
-                     (int)w->size, w->data);
-        } else {
-            snprintf(message, size, "at %zu: got %.9g, want %.9g", i, sdx_element_as_double(got, i),
-                     sdx_element_as_double(want, i));
-        }
+        if (element_close(got, want, i, rtol, atol) || wrong++) continue;
+        text_add(&t, "at ");
+        put_place(&t, got, i);
+        text_add(&t, ": got ");
+        put_element(&t, got, i);
+        text_add(&t, ", want ");
+        put_element(&t, want, i);
     }
-    if (wrong > 1) {
-        size_t used = strlen(message);
-        snprintf(message + used, size - used, " (and %zu more of %zu)", wrong - 1, got->count);
-    }
+    if (wrong > 1) text_add(&t, " (and %zu more of %zu)", wrong - 1, got->count);
+    if (wrong) put_message(&t, message, size);
     return wrong == 0;
+}
+
+static bool sequences_close(const sdx_value *got, const sdx_value *want, double rtol, double atol,
+                            char *message, size_t size) {
+    size_t count = sdx_value_count(got);
+    if (count != sdx_value_count(want)) {
+        snprintf(message, size, "got a sequence of %zu, want %zu", count, sdx_value_count(want));
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        /* Deep nesting leaves no room: then the innermost message stands alone. */
+        int prefix = size > 100 ? snprintf(message, size, "item %zu: ", i) : 0;
+        if (!values_close(sdx_value_item(got, i), sdx_value_item(want, i), rtol, atol,
+                          message + prefix, size - (size_t)prefix))
+            return false;
+    }
+    return true;
 }
 
 bool values_close(const sdx_value *got, const sdx_value *want, double rtol, double atol,
@@ -94,23 +145,16 @@ bool values_close(const sdx_value *got, const sdx_value *want, double rtol, doub
         snprintf(message, size, "got %s, want %s", kinds[a], kinds[b]);
         return false;
     }
-    if (a == SDX_KIND_NONE) return true;
-    if (a == SDX_KIND_TENSOR)
+    switch (a) {
+    case SDX_KIND_TENSOR:
         return tensors_close(sdx_value_tensor(got), sdx_value_tensor(want), rtol, atol, message,
                              size);
-    if (a == SDX_KIND_MAP)
+    case SDX_KIND_SEQUENCE: return sequences_close(got, want, rtol, atol, message, size);
+    case SDX_KIND_MAP:
         return values_close(sdx_value_map_keys(got), sdx_value_map_keys(want), rtol, atol, message,
                             size) &&
                values_close(sdx_value_map_values(got), sdx_value_map_values(want), rtol, atol,
                             message, size);
-    if (sdx_value_count(got) != sdx_value_count(want)) {
-        snprintf(message, size, "got a sequence of %zu, want %zu", sdx_value_count(got),
-                 sdx_value_count(want));
-        return false;
+    default: return true; /* nothing on both sides */
     }
-    for (size_t i = 0; i < sdx_value_count(got); i++)
-        if (!values_close(sdx_value_item(got, i), sdx_value_item(want, i), rtol, atol, message,
-                          size))
-            return false;
-    return true;
 }

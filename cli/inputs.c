@@ -1,27 +1,46 @@
 /* inputs.c - sizes given with --dim, and repeatable random inputs. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
-bool dims_add(dim_list *dims, arguments *args) {
-    char *name;
-    const char *text;
-    if (!option_pair(args, &name, &text)) return false;
+/* Names may hold a '=' themselves; sizes cannot, so the last one divides. */
+static bool parse_dim(sdx_binding *dim, const char *argument, const command *cmd) {
+    const char *equals = strrchr(argument, '=');
+    if (!equals || equals == argument) {
+        usage_error(cmd, "--dim is '%s', expected NAME=N", argument);
+        return false;
+    }
     char *end;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end || value < 0) {
-        usage_error(args, "--dim %s: '%s' is not a size", name, text);
-        free(name);
+    errno = 0;
+    long long value = strtoll(equals + 1, &end, 10);
+    if (errno || end == equals + 1 || *end || value < 0) {
+        usage_error(cmd, "--dim %.*s: '%s' is not a size", (int)(equals - argument), argument,
+                    equals + 1);
         return false;
     }
-    sdx_binding *items = realloc(dims->items, (dims->count + 1) * sizeof *items);
-    if (!items) {
-        free(name);
+    char *name = strndup(argument, (size_t)(equals - argument));
+    *dim = (sdx_binding){name, value};
+    if (!name) out_of_memory();
+    return name != NULL;
+}
+
+bool dims_parse(dim_list *dims, const text_list *texts, const command *cmd) {
+    *dims = (dim_list){.items = calloc(texts->count + 1, sizeof *dims->items)};
+    if (!dims->items) {
+        out_of_memory();
         return false;
     }
-    dims->items = items;
-    items[dims->count++] = (sdx_binding){name, value};
+    for (size_t i = 0; i < texts->count; i++) {
+        if (!parse_dim(&dims->items[i], texts->items[i], cmd)) return false;
+        dims->count++;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(dims->items[k].name, dims->items[i].name) == 0) {
+                usage_error(cmd, "--dim %s is given twice", dims->items[i].name);
+                return false;
+            }
+    }
     return true;
 }
 
@@ -39,11 +58,12 @@ bool dims_check(const dim_list *dims, const sdx_model *model) {
         for (size_t s = 0; s < info.symbol_count && !known; s++)
             known = strcmp(sdx_model_symbol(model, s), dims->items[i].name) == 0;
         if (known) continue;
-        fprintf(stderr, "sardonyx: --dim %s: the model has no dimension of that name; it has",
-                dims->items[i].name);
+        text names = {0};
         for (size_t s = 0; s < info.symbol_count; s++)
-            fprintf(stderr, "%s %s", s ? "," : "", sdx_model_symbol(model, s));
-        fputs(info.symbol_count ? "\n" : " none\n", stderr);
+            text_add(&names, "%s'%s'", s ? ", " : "", sdx_model_symbol(model, s));
+        complain("--dim %s: the model has no dimension of that name; it has %s",
+                 dims->items[i].name, names.data ? names.data : "none");
+        text_free(&names);
         return false;
     }
     return true;

@@ -19,35 +19,58 @@ static void print_help(FILE *out) {
           out);
 }
 
-int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_DFL);
+static const command *find_command(const char *name) {
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(name, commands[i]->name) == 0) return commands[i];
+    return NULL;
+}
+
+static int no_such_command(const char *name) {
+    complain("there is no command '%s'; `sardonyx --help` lists them", name);
+    return EXIT_USAGE;
+}
+
+static bool is_help(const char *argument) {
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
+static int run_command(const command *cmd, int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (is_help(argv[i])) {
+            fputs(cmd->help, stdout);
+            return EXIT_OK;
+        }
+    return cmd->run(argc, argv);
+}
+
+static int dispatch(int argc, char **argv) {
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        print_help(stdout);
-        return EXIT_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("sardonyx %s\n", sdx_version());
         return EXIT_OK;
     }
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(argv[1], commands[i]->name) != 0) continue;
-        for (int k = 2; k < argc && strcmp(argv[k], "--") != 0; k++)
-            if (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0) {
-                fputs(commands[i]->help, stdout);
-                return EXIT_OK;
-            }
-        int code = commands[i]->run(argc - 1, argv + 1);
-        if (fflush(stdout) != 0 && code == EXIT_OK) {
-            fputs("sardonyx: cannot write to standard output\n", stderr);
-            code = EXIT_BAD_INPUT;
-        }
-        return code;
+    bool asks_help = is_help(argv[1]) || strcmp(argv[1], "help") == 0;
+    if (asks_help && argc == 2) {
+        print_help(stdout);
+        return EXIT_OK;
     }
-    fprintf(stderr, "sardonyx: there is no command '%s'; `sardonyx --help` lists them\n", argv[1]);
-    return EXIT_USAGE;
+    const char *name = asks_help ? argv[2] : argv[1];
+    const command *cmd = find_command(name);
+    if (!cmd) return no_such_command(name);
+    if (!asks_help) return run_command(cmd, argc - 1, argv + 1);
+    fputs(cmd->help, stdout);
+    return EXIT_OK;
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_DFL);
+    int code = dispatch(argc, argv);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_OK) {
+        complain("cannot write to standard output");
+        code = EXIT_BAD_INPUT;
+    }
+    return code;
 }

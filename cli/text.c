@@ -139,8 +139,11 @@ int exit_code(sdx_status status) {
     }
 }
 
-int report_error(const sdx_error *error) {
-    if (error->position == SDX_NO_POSITION) complain("%s", error->message);
-    else complain("%s (byte %llu)", error->message, (unsigned long long)error->position);
+int report_error(const char *file, const sdx_error *error) {
+    bool prefix = file && strncmp(error->message, file, strlen(file)) != 0;
+    char position[48] = "";
+    if (error->position != SDX_NO_POSITION)
+        snprintf(position, sizeof position, " (byte %llu)", (unsigned long long)error->position);
+    complain("%s%s%s%s", prefix ? file : "", prefix ? ": " : "", error->message, position);
     return exit_code(error->code);
 }

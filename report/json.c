@@ -10,14 +10,37 @@ void json_start(json_writer *json, FILE *out) {
     json->out = out;
 }
 
+/* Length of the UTF-8 sequence at `at`, 0 if it is none: cut off, overlong, or a surrogate. */
+static size_t sequence_length(const unsigned char *at) {
+    size_t length = at[0] < 0x80 ? 1 : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
+                    : at[0] >= 0xe0 && at[0] < 0xf0                  ? 3
+                    : at[0] >= 0xf0 && at[0] < 0xf5                  ? 4
+                                                                     : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80) return 0; /* also at the NUL */
+    if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] >= 0xa0) ||
+        (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] >= 0x90))
+        return 0;
+    return length;
+}
+
 static void put_text(FILE *out, const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
     fputc('"', out);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') fprintf(out, "\\%c", c);
-        else if (c == '\n') fputs("\\n", out);
-        else if (c < 0x20 || c == 0x7f) fprintf(out, "\\u%04x", c);
-        else fputc(c, out);
+    while (*at) {
+        size_t plain = 0; /* the usual case: a run of ASCII that stands for itself */
+        while (at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' && at[plain] != '\\')
+            plain++;
+        fwrite(at, 1, plain, out);
+        at += plain;
+        if (!*at) break;
+        size_t length = sequence_length(at);
+        if (length == 0) fputs("\\ufffd", out);
+        else if (*at == '"' || *at == '\\') fprintf(out, "\\%c", *at);
+        else if (*at == '\n') fputs("\\n", out);
+        else if (*at < 0x20 || *at == 0x7f) fprintf(out, "\\u%04x", *at);
+        else fwrite(at, 1, length, out);
+        at += length ? length : 1;
     }
     fputc('"', out);
 }
@@ -25,8 +48,13 @@ static void put_text(FILE *out, const char *text) {
 static void begin_item(json_writer *json, const char *name) {
     if (json->depth == 0) return;
     int level = json->depth - 1;
-    if (json->has_items[level]) fputc(',', json->out);
+    bool first = !json->has_items[level];
     json->has_items[level] = true;
+    if (json->is_row[level]) {
+        if (!first) fputs(", ", json->out);
+        return;
+    }
+    if (!first) fputc(',', json->out);
     fputc('\n', json->out);
     for (int i = 0; i < json->depth; i++) fputs("  ", json->out);
     if (!name || json->is_array[level]) return;
@@ -34,20 +62,22 @@ static void begin_item(json_writer *json, const char *name) {
     fputs(": ", json->out);
 }
 
-static void open_level(json_writer *json, const char *name, bool array) {
+static void open_level(json_writer *json, const char *name, bool array, bool row) {
     begin_item(json, name);
     fputc(array ? '[' : '{', json->out);
     if (json->depth == JSON_MAX_DEPTH) abort(); /* a mistake in the caller, not in the data */
     json->is_array[json->depth] = array;
+    json->is_row[json->depth] = row;
     json->has_items[json->depth++] = false;
 }
 
-void json_object(json_writer *json, const char *name) { open_level(json, name, false); }
-void json_array(json_writer *json, const char *name) { open_level(json, name, true); }
+void json_object(json_writer *json, const char *name) { open_level(json, name, false, false); }
+void json_array(json_writer *json, const char *name) { open_level(json, name, true, false); }
+void json_row(json_writer *json, const char *name) { open_level(json, name, true, true); }
 
 void json_end(json_writer *json) {
     int level = --json->depth;
-    if (json->has_items[level]) {
+    if (json->has_items[level] && !json->is_row[level]) {
         fputc('\n', json->out);
         for (int i = 0; i < level; i++) fputs("  ", json->out);
     }
@@ -68,8 +98,16 @@ void json_integer(json_writer *json, const char *name, int64_t value) {
 
 void json_number(json_writer *json, const char *name, double value) {
     begin_item(json, name);
-    if (isfinite(value)) fprintf(json->out, "%.9g", value);
-    else fputs("null", json->out);
+    if (!isfinite(value)) {
+        fputs("null", json->out);
+        return;
+    }
+    char digits[40]; /* as few as give the number back */
+    for (int precision = 6; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value) break;
+    }
+    fputs(digits, json->out);
 }
 
 void json_bool(json_writer *json, const char *name, bool value) {

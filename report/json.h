@@ -14,14 +14,16 @@ typedef struct json_writer {
     int depth;
     bool is_array[JSON_MAX_DEPTH];
     bool has_items[JSON_MAX_DEPTH];
+    bool is_row[JSON_MAX_DEPTH];
 } json_writer;
 
 void json_start(json_writer *json, FILE *out);
 void json_finish(json_writer *json);
 void json_object(json_writer *json, const char *name);
 void json_array(json_writer *json, const char *name);
+void json_row(json_writer *json, const char *name); /* an array of scalars, on one line */
 void json_end(json_writer *json); /* of the innermost object or array */
-void json_string(json_writer *json, const char *name, const char *text);
+void json_string(json_writer *json, const char *name, const char *text); /* bad UTF-8: U+FFFD */
 void json_integer(json_writer *json, const char *name, int64_t value);
 void json_number(json_writer *json, const char *name, double value); /* null if not finite */
 void json_bool(json_writer *json, const char *name, bool value);

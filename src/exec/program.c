@@ -13,7 +13,6 @@ typedef struct lowering {
     uint8_t *needed;       /* by node id */
     uint8_t *value_used;   /* by value id: read by a needed node, or an output */
     uint32_t *last_use;    /* by value id: step of its own block */
-    uint32_t *first_use;   /* by value id: step that makes it */
     sdx_vector releases;   /* sdx_id */
     sdx_vector planned;    /* sdx_planned */
 } lowering;
@@ -155,17 +154,23 @@ static sdx_status make_block(lowering *l, sdx_id graph_id) {
     return SDX_STATUS_OK;
 }
 
+/* Steps are counted within a block, so a block's steps say nothing of an outer graph's values. */
+static void note_read(lowering *l, sdx_id graph, sdx_id value, uint32_t step) {
+    if (value != SDX_NONE && sdx_value_at(l->module, value)->graph == graph)
+        l->last_use[value] = step;
+}
+
 /* A node reads its inputs and what its subgraphs capture. */
 static void note_reads(lowering *l, const sdx_node *node, uint32_t step) {
     for (uint32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i] != SDX_NONE) l->last_use[node->inputs[i]] = step;
+        note_read(l, node->graph, node->inputs[i], step);
     for (uint32_t a = 0; a < node->attr_count; a++) {
         const sdx_attr *attr = &node->attrs[a];
         if (attr->kind != SDX_ATTR_GRAPH && attr->kind != SDX_ATTR_GRAPHS) continue;
         for (size_t g = 0; g < attr->count; g++) {
             const sdx_graph *graph = sdx_graph_at(l->module, attr->as.graphs[g]);
             for (uint32_t c = 0; c < graph->capture_count; c++)
-                l->last_use[graph->captures[c]] = step;
+                note_read(l, node->graph, graph->captures[c], step);
         }
     }
 }
@@ -177,7 +182,7 @@ static void find_lifetimes(lowering *l, sdx_id graph_id) {
         const sdx_node *node = block->steps[s].node;
         for (uint32_t o = 0; o < node->output_count; o++)
             if (node->outputs[o] != SDX_NONE)
-                l->first_use[node->outputs[o]] = l->last_use[node->outputs[o]] = s;
+                l->last_use[node->outputs[o]] = s;
     }
     for (uint32_t s = 0; s < block->step_count; s++) note_reads(l, block->steps[s].node, s);
     for (uint32_t i = 0; i < graph->output_count; i++)
@@ -329,8 +334,7 @@ static sdx_status run_lowering(sdx_program *program, sdx_error *error) {
     l.needed = sdx_arena_array(&scratch, module->nodes.count + 1, 1);
     l.value_used = sdx_arena_array(&scratch, module->values.count + 1, 1);
     l.last_use = sdx_arena_array(&scratch, module->values.count + 1, sizeof(uint32_t));
-    l.first_use = sdx_arena_array(&scratch, module->values.count + 1, sizeof(uint32_t));
-    bool have = l.needed && l.value_used && l.last_use && l.first_use;
+    bool have = l.needed && l.value_used && l.last_use;
     sdx_status status = have ? lower(&l) : no_memory(error);
     sdx_vector_free(&l.planned, program->allocator, sizeof(sdx_planned));
     sdx_vector_free(&l.releases, program->allocator, sizeof(sdx_id));

@@ -26,7 +26,7 @@ static bool reads_back(sdx_dtype dtype, const char *text, double value) {
     }
 }
 
-/* The fewest digits that tell a finite value >= 0 from its neighbours; value = 0.digits * 10^*point. */
+/* The fewest digits that tell a finite value >= 0 from its neighbours: 0.digits * 10^*point. */
 static size_t shortest_digits(sdx_dtype dtype, double value, char digits[MOST_DIGITS], int *point) {
     char text[TEXT_SIZE];
     for (int precision = 0; precision < MOST_DIGITS; precision++) {

@@ -70,7 +70,7 @@ static sdx_status concat_infer(sdx_infer *inf) {
         if (sdx_infer_dtype(inf, i) != SDX_DTYPE_UNDEFINED)
             sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, i));
     }
-    if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     SDX_TRY(sdx_infer_axis(inf, p->axis, rank, &axis));
     for (int32_t d = 0; d < rank; ++d) dims[d] = SDX_EXPR_UNKNOWN;
     for (uint32_t i = 0; i < inf->in_count; ++i) {
@@ -86,7 +86,7 @@ static sdx_status concat_infer(sdx_infer *inf) {
     }
     dims[axis] = total;
     if (rank == 1) concat_contents(inf);
-    return sdx_infer_set_shape(inf, 0, rank, dims);
+    return sdx_move_shape(inf, 0, rank, dims);
 }
 
 static sdx_status concat_run(sdx_call *call) {
@@ -214,7 +214,7 @@ static sdx_status split_infer(sdx_infer *inf) {
     const sdx_tensor *sizes = sdx_infer_tensor(inf, 1);
     for (uint32_t o = 0; o < inf->out_count; ++o) {
         SDX_TRY(split_length(inf, p, sizes, dim, o, &dims[axis]));
-        SDX_TRY(sdx_infer_set_shape(inf, o, rank, dims));
+        SDX_TRY(sdx_move_shape(inf, o, rank, dims));
         if (rank == 1) split_contents(inf, o, total, dims[axis], dim);
         total = sdx_inf_add(inf, total, dims[axis]);
     }

@@ -49,11 +49,12 @@ typedef struct sdx_ew_kernels {
     static void name(const sdx_tile *t) {                                                         \
         typedef TYPE T;                                                                           \
         const PARAMS *p = t->params;                                                              \
+        const size_t n = t->n; /* a store of bytes might change t for all the compiler knows */   \
         (void)p;                                                                                  \
         for (size_t r = 0; r < t->rows; r++) {                                                    \
             const T *a = (const T *)t->in[0] + r * t->row[0];                                     \
             OUT *o = (OUT *)t->out + r * t->out_row;                                              \
-            SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                       \
+            SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                          \
                 const T x = a[i];                                                                 \
                 o[i] = (OUT)(EXPR);                                                               \
             }                                                                                     \
@@ -92,25 +93,26 @@ typedef struct sdx_ew_kernels {
     static void name(const sdx_tile *t) {                                                         \
         typedef TYPE T;                                                                           \
         const PARAMS *p = t->params;                                                              \
+        const size_t n = t->n; /* a store of bytes might change t for all the compiler knows */   \
         (void)p;                                                                                  \
         for (size_t r = 0; r < t->rows; r++) {                                                    \
             const T *a = (const T *)t->in[0] + r * t->row[0];                                     \
             const T *b = (const T *)t->in[1] + r * t->row[1];                                     \
             OUT *o = (OUT *)t->out + r * t->out_row;                                              \
             if (t->step[0] && t->step[1]) {                                                       \
-                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                   \
+                SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                      \
                     const T x = a[i], y = b[i];                                                   \
                     o[i] = (OUT)(EXPR);                                                           \
                 }                                                                                 \
             } else if (t->step[0]) {                                                              \
                 const T y = *b;                                                                   \
-                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                   \
+                SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                      \
                     const T x = a[i];                                                             \
                     o[i] = (OUT)(EXPR);                                                           \
                 }                                                                                 \
             } else { /* both stay only where a row is one element */                              \
                 const T x = *a;                                                                   \
-                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                   \
+                SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                      \
                     const T y = b[i];                                                             \
                     o[i] = (OUT)(EXPR);                                                           \
                 }                                                                                 \

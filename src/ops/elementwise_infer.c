@@ -15,7 +15,8 @@ void sdx_ew_check_later(sdx_infer *inf) {
     for (uint32_t i = 0; i < inf->in_count; i++) {
         if (!sdx_infer_present(inf, i)) continue;
         const int32_t rank = sdx_infer_rank(inf, i);
-        if (sdx_expr_is_unknown(sdx_infer_product(inf, i, 0, rank))) inf->scratch = SDX_EXPR_UNKNOWN;
+        if (sdx_expr_is_unknown(sdx_infer_product(inf, i, 0, rank)))
+            inf->scratch = SDX_EXPR_UNKNOWN;
     }
 }
 
@@ -57,7 +58,7 @@ sdx_expr sdx_ew_fit(sdx_dtype dtype, sdx_expr e) {
     return narrow && (value < INT32_MIN || value > INT32_MAX) ? SDX_EXPR_UNKNOWN : e;
 }
 
-/* The last representable numbers stand for anything beyond them as well: not to be computed with. */
+/* The last representable numbers stand for all beyond them as well: not to be computed with. */
 static void forget_huge(sdx_expr *e) {
     if (sdx_expr_is(*e, SDX_EXPR_MAX - 1) || sdx_expr_is(*e, -SDX_EXPR_MAX)) *e = SDX_EXPR_UNKNOWN;
 }

@@ -30,7 +30,7 @@ static sdx_status run_copies(sdx_call *call, box_maker make) {
 
 /* ---- Expand ----------------------------------------------------------------------------------- */
 
-/* The dim that `dim` becomes when broadcast with `want`. Left unknown where it may be either. */
+/* The dim that `dim` becomes when broadcast with `want`. */
 static sdx_status expand_dim(sdx_infer *inf, sdx_expr dim, sdx_expr want, int32_t axis,
                              sdx_expr *out) {
     if (sdx_expr_is_const(want) && sdx_expr_value(want) < 0)
@@ -40,17 +40,12 @@ static sdx_status expand_dim(sdx_infer *inf, sdx_expr dim, sdx_expr want, int32_
         !sdx_expr_is(want, 1) && !sdx_expr_same(dim, want))
         return sdx_infer_fail(inf, "axis %d of length %lld cannot be expanded to %lld", (int)axis,
                               (long long)sdx_expr_value(dim), (long long)sdx_expr_value(want));
-    if (sdx_expr_is_unknown(dim) || sdx_expr_is_unknown(want)) {
-        const sdx_expr known = sdx_expr_is_unknown(dim) ? want : dim;
-        *out = sdx_expr_is_const(known) && !sdx_expr_is(known, 1) ? known : SDX_EXPR_UNKNOWN;
-    } else {
-        *out = sdx_expr_broadcast(inf->pool, dim, want);
-        if (sdx_expr_is_const(*out)) {
-            SDX_TRY(sdx_infer_require_broadcast(inf, dim, *out));
-            SDX_TRY(sdx_infer_require_broadcast(inf, want, *out));
-        }
-    }
-    return SDX_STATUS_OK;
+    *out = SDX_EXPR_UNKNOWN;
+    if (sdx_expr_is_unknown(dim) || sdx_expr_is_unknown(want)) return SDX_STATUS_OK;
+    *out = sdx_expr_broadcast(inf->pool, dim, want);
+    if (!sdx_expr_is_const(*out)) return SDX_STATUS_OK;
+    SDX_TRY(sdx_infer_require_broadcast(inf, dim, *out));
+    return sdx_infer_require_broadcast(inf, want, *out);
 }
 
 /* The nest over an output of these dims; right-aligned dims of 1 in the input repeat. */
@@ -85,7 +80,7 @@ static sdx_status expand_infer(sdx_infer *inf) {
         length = (int64_t)count;
     else
         for (int32_t i = 0; i < SDX_MAX_RANK; ++i) want[i] = SDX_EXPR_UNKNOWN;
-    if (in_rank < 0 || length < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (in_rank < 0 || length < 0) return sdx_move_shape(inf, 0, -1, NULL);
     const int32_t rank = in_rank > length ? in_rank : (int32_t)length;
     for (int32_t i = 0; i < rank; ++i) {
         const int32_t k = i - (rank - in_rank), w = i - (rank - (int32_t)length);
@@ -93,7 +88,7 @@ static sdx_status expand_infer(sdx_infer *inf) {
                            w >= 0 ? want[w] : sdx_expr_const(1), i, &dims[i]));
     }
     copies_contents(inf, dims, rank, expand_box);
-    return sdx_infer_set_shape(inf, 0, rank, dims);
+    return sdx_move_shape(inf, 0, rank, dims);
 }
 
 static sdx_status expand_run(sdx_call *call) { return run_copies(call, expand_box); }
@@ -157,7 +152,7 @@ static sdx_status tile_infer(sdx_infer *inf) {
     sdx_expr repeats[SDX_MAX_RANK], dims[SDX_MAX_RANK];
     bool known;
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
-    if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     SDX_TRY(tile_repeats(inf, rank, repeats, &known));
     if (!known) return sdx_move_unknown_dims(inf, 0, rank);
     for (int32_t i = 0; i < rank; ++i) {
@@ -167,7 +162,7 @@ static sdx_status tile_infer(sdx_infer *inf) {
         dims[i] = sdx_inf_mul(inf, sdx_infer_dim(inf, 0, i), repeats[i]);
     }
     copies_contents(inf, dims, rank, tile_box);
-    return sdx_infer_set_shape(inf, 0, rank, dims);
+    return sdx_move_shape(inf, 0, rank, dims);
 }
 
 static sdx_status tile_run(sdx_call *call) { return run_copies(call, tile_box); }

@@ -44,17 +44,17 @@ static sdx_status gather_infer(sdx_infer *inf) {
     sdx_expr dims[2 * SDX_MAX_RANK];
     int32_t axis, n = 0;
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
-    if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     SDX_TRY(sdx_infer_require_min_rank(inf, 0, 1));
     SDX_TRY(sdx_infer_axis(inf, p->axis, rank, &axis));
-    if (index_rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (index_rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     if (rank - 1 + index_rank > SDX_MAX_RANK)
         return sdx_move_unknown_dims(inf, 0, rank - 1 + index_rank); /* refuses */
     for (int32_t i = 0; i < axis; ++i) dims[n++] = sdx_infer_dim(inf, 0, i);
     for (int32_t i = 0; i < index_rank; ++i) dims[n++] = sdx_infer_dim(inf, 1, i);
     for (int32_t i = axis + 1; i < rank; ++i) dims[n++] = sdx_infer_dim(inf, 0, i);
     if (rank == 1) gather_contents(inf);
-    return sdx_infer_set_shape(inf, 0, n, dims);
+    return sdx_move_shape(inf, 0, n, dims);
 }
 
 typedef struct gather_job {
@@ -195,7 +195,7 @@ static sdx_status gather_elements_infer(sdx_infer *inf) {
     SDX_TRY(sdx_element_check(inf, p->axis));
     if (sdx_infer_rank(inf, 1) < 0) return sdx_move_unknown_dims(inf, 0, sdx_infer_rank(inf, 0));
     sdx_move_copy_dims(inf, 1, dims);
-    return sdx_infer_set_shape(inf, 0, sdx_infer_rank(inf, 1), dims);
+    return sdx_move_shape(inf, 0, sdx_infer_rank(inf, 1), dims);
 }
 
 typedef struct elements_job {
@@ -285,14 +285,14 @@ static sdx_status gather_nd_infer(sdx_infer *inf) {
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
     SDX_TRY(sdx_infer_require_min_rank(inf, 0, batch + 1));
     SDX_TRY(sdx_infer_require_min_rank(inf, 1, batch + 1));
-    if (rank < 0 || index_rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (rank < 0 || index_rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     for (int32_t i = 0; i < batch; ++i) {
         const sdx_expr a = sdx_infer_dim(inf, 0, i), b = sdx_infer_dim(inf, 1, i);
         if (!sdx_expr_is_unknown(a) && !sdx_expr_is_unknown(b))
             SDX_TRY(sdx_infer_require_equal(inf, a, b, "batch dims of data and indices"));
     }
     const sdx_expr length = sdx_infer_dim(inf, 1, index_rank - 1);
-    if (!sdx_expr_is_const(length)) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (!sdx_expr_is_const(length)) return sdx_move_shape(inf, 0, -1, NULL);
     const int64_t tuple = sdx_expr_value(length);
     if (tuple < 1 || tuple > rank - batch)
         return sdx_infer_fail(inf, "the last dim of indices is %lld, outside [1, %d]",
@@ -300,7 +300,7 @@ static sdx_status gather_nd_infer(sdx_infer *inf) {
     for (int32_t i = 0; i < index_rank - 1; ++i) dims[n++] = sdx_infer_dim(inf, 1, i);
     for (int32_t i = batch + (int32_t)tuple; i < rank; ++i) dims[n++] = sdx_infer_dim(inf, 0, i);
     if (n > SDX_MAX_RANK) return sdx_move_unknown_dims(inf, 0, n); /* refuses */
-    return sdx_infer_set_shape(inf, 0, n, dims);
+    return sdx_move_shape(inf, 0, n, dims);
 }
 
 typedef struct tuples_job {

@@ -57,7 +57,7 @@ static sdx_status constant_infer(sdx_infer *inf) {
     if (!sdx_move_ints(inf, 0, dims, SDX_MAX_RANK, &count))
         return sdx_move_unknown_dims(inf, 0, length);
     constant_contents(inf, p, dims, (int32_t)count);
-    return sdx_infer_set_shape(inf, 0, (int32_t)count, dims);
+    return sdx_move_shape(inf, 0, (int32_t)count, dims);
 }
 
 static sdx_status constant_run(sdx_call *call) {
@@ -139,7 +139,7 @@ static sdx_status range_infer(sdx_infer *inf) {
     for (uint32_t i = 0; i < 3; ++i) SDX_TRY(sdx_move_require_scalar(inf, i));
     if (sdx_dtypes_has(SDX_T_INTS, dtype)) SDX_TRY(range_int_length(inf, &length));
     else if (sdx_dtypes_has(SDX_T_FLOATS, dtype)) SDX_TRY(range_float_length(inf, &length));
-    return sdx_infer_set_shape(inf, 0, 1, &length);
+    return sdx_move_shape(inf, 0, 1, &length);
 }
 
 static sdx_status range_run(sdx_call *call) {
@@ -249,12 +249,12 @@ static sdx_status one_hot_infer(sdx_infer *inf) {
         return sdx_infer_fail(inf, "values has %lld elements; it must have two", (long long)length);
     if (sdx_expr_is_const(depth) && sdx_expr_value(depth) < 0)
         return sdx_infer_fail(inf, "depth is %lld", (long long)sdx_expr_value(depth));
-    if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     SDX_TRY(sdx_infer_axis(inf, p->axis, rank + 1, &axis));
     if (rank + 1 > SDX_MAX_RANK) return sdx_move_unknown_dims(inf, 0, rank + 1); /* refuses */
     for (int32_t i = 0, from = 0; i <= rank; ++i)
         dims[i] = i == axis ? depth : sdx_infer_dim(inf, 0, from++);
-    return sdx_infer_set_shape(inf, 0, rank + 1, dims);
+    return sdx_move_shape(inf, 0, rank + 1, dims);
 }
 
 typedef struct one_hot_job {

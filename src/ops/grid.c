@@ -95,7 +95,8 @@ static double denormalize(const job *j, double n, int64_t length) {
                              : ((f + 1) * (float)length - 1) / 2);
     if (j->params->mode == NEAREST) x = nearbyint(x);
     double lo = corners ? 0 : -0.5, hi = (double)length - (corners ? 1 : 0.5);
-    if (j->params->padding != ZEROS && !(x >= lo && x <= hi)) {
+    /* A cubic reads the padding itself: its elements are padded one by one. */
+    if (j->params->mode != CUBIC && j->params->padding != ZEROS && !(x >= lo && x <= hi)) {
         if (x != x || j->params->padding == BORDER)
             x = x > 0 ? (double)(length - 1) : 0;
         else

@@ -90,7 +90,10 @@ void sdx_move_same_contents(sdx_infer *inf, uint32_t o, uint32_t i);
  * from element `first` on. Does nothing when they are not known or too many. */
 void sdx_move_box_contents(sdx_infer *inf, uint32_t o, uint32_t i, const sdx_box *box,
                            int64_t first);
-/* Output o has this rank (checked) and no known dims. */
+/* As sdx_infer_set_shape, for outputs that the executor makes: during a run, when all inputs are
+ * known, dims that are not can only be too large to count, and are refused. */
+sdx_status sdx_move_shape(sdx_infer *inf, uint32_t o, int32_t rank, const sdx_expr *dims);
+/* The same, with this rank and no known dims. */
 sdx_status sdx_move_unknown_dims(sdx_infer *inf, uint32_t o, int64_t rank);
 /* dims[0..rank) of input i. Only when its rank is known. */
 void sdx_move_copy_dims(const sdx_infer *inf, uint32_t i, sdx_expr *dims);

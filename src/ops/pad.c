@@ -252,7 +252,7 @@ static sdx_status pad_infer(sdx_infer *inf) {
         SDX_TRY(sdx_move_same_dtype(inf, 2, 0));
         SDX_TRY(sdx_move_require_scalar(inf, 2));
     }
-    if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     SDX_TRY(pad_read(inf, p, rank, &lists));
     if (!lists.known) return sdx_move_unknown_dims(inf, 0, rank);
     sdx_move_copy_dims(inf, 0, dims);
@@ -272,7 +272,7 @@ static sdx_status pad_infer(sdx_infer *inf) {
                                   (long long)sdx_expr_value(dims[axis]));
     }
     pad_scratch(inf, dims, rank);
-    return sdx_infer_set_shape(inf, 0, rank, dims);
+    return sdx_move_shape(inf, 0, rank, dims);
 }
 
 static sdx_status pad_run(sdx_call *call) {
@@ -284,7 +284,7 @@ static sdx_status pad_run(sdx_call *call) {
     pad_job job = {.mode = (pad_mode)p->mode};
     for (size_t i = 0; i < count; ++i) {
         int64_t axis = axes ? sdx_move_index(axes, i) : (int64_t)i;
-        if (axis < 0) axis += in->rank;
+        SDX_TRY(sdx_call_index(call, axis, in->rank, "axis", &axis)); /* of a scalar, say */
         before[axis] = p->from_input ? sdx_move_index(pads, i) : p->pads[i];
     }
     if (value) memcpy(job.value, value->data, sdx_dtype_size(value->dtype));
@@ -339,7 +339,7 @@ static sdx_status center_infer(sdx_infer *inf) {
     uint32_t seen = 0;
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
     SDX_TRY(sdx_move_vector(inf, 1, &length));
-    if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     const int64_t axes = p->given ? (int64_t)p->count : rank;
     if (sdx_move_ints(inf, 1, want, SDX_MAX_RANK, &count))
         length = (int64_t)count;
@@ -360,7 +360,7 @@ static sdx_status center_infer(sdx_infer *inf) {
                                   (long long)sdx_expr_value(want[i]));
     }
     pad_scratch(inf, dims, rank);
-    return sdx_infer_set_shape(inf, 0, rank, dims);
+    return sdx_move_shape(inf, 0, rank, dims);
 }
 
 /* Half of the difference goes in front, rounded down whether it is added or cut off. */

@@ -201,11 +201,13 @@ static void divide(const float *x, const float *scale, bool step, float *out, si
 }
 
 /* Adding and taking away 1.5 * 2^23 rounds to whole numbers, halves to even, for all that is
- * smaller than 2^22; what is larger would saturate anyway. NaN becomes the least value. */
+ * smaller than 2^22; what lies further out than the margin saturates anyway. NaN becomes the least
+ * value. (The margin rests on a variable, since the compiler would branch for constant limits.) */
 static int32_t quantize_one(float quotient, float zero, float least, float most) {
-    const float limit = 0x1p20f, shift = 0x1.8p23f;
-    const float floored = quotient > -limit ? quotient : -limit;
-    const float q = floored < limit ? floored : limit;
+    const float margin = 0x1p18f, shift = 0x1.8p23f;
+    const float low = least - margin, high = most + margin;
+    const float floored = quotient > low ? quotient : low;
+    const float q = floored < high ? floored : high;
     const float v = (q + shift) - shift + zero;
     const float raised = v < least ? least : v;
     return (int32_t)(raised > most ? most : raised);

@@ -111,7 +111,9 @@ static sdx_status reshape_infer(sdx_infer *inf) {
         if (length > SDX_MAX_RANK)
             return sdx_infer_fail(inf, "shape has %lld entries; at most %d are supported",
                                   (long long)length, SDX_MAX_RANK);
-        if (!sdx_move_ints(inf, 1, entries, SDX_MAX_RANK, &count))
+        if (length == 0) /* a scalar, whether the data is there or not */
+            count = 0;
+        else if (!sdx_move_ints(inf, 1, entries, SDX_MAX_RANK, &count))
             return sdx_move_unknown_dims(inf, 0, length);
     } else {
         for (size_t i = 0; i < count; ++i) entries[i] = sdx_move_saturated(p->shape[i]);
@@ -119,7 +121,7 @@ static sdx_status reshape_infer(sdx_infer *inf) {
     plan.rank = (int32_t)count;
     for (size_t i = 0; i < count; ++i) plan.dims[i] = entries[i];
     SDX_TRY(reshape_resolve(inf, p, &plan));
-    return sdx_infer_set_shape(inf, 0, plan.rank, plan.dims);
+    return sdx_move_shape(inf, 0, plan.rank, plan.dims);
 }
 
 const sdx_op_def sdx_op_reshape_1 = {
@@ -160,7 +162,7 @@ static sdx_status flatten_infer(sdx_infer *inf) {
     const int32_t axis = (int32_t)(p->axis < 0 ? p->axis + rank : p->axis);
     const sdx_expr dims[2] = {sdx_infer_product(inf, 0, 0, axis),
                               sdx_infer_product(inf, 0, axis, rank)};
-    return sdx_infer_set_shape(inf, 0, 2, dims);
+    return sdx_move_shape(inf, 0, 2, dims);
 }
 
 const sdx_op_def sdx_op_flatten = {
@@ -242,16 +244,16 @@ static sdx_status squeeze_infer(sdx_infer *inf) {
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
     sdx_move_same_contents(inf, 0, 0);
     SDX_TRY(axes_read(inf, inf->params, &list));
-    if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     if (!list.given) {
-        if (!squeeze_all(inf, rank, &set)) return sdx_infer_set_shape(inf, 0, -1, NULL);
+        if (!squeeze_all(inf, rank, &set)) return sdx_move_shape(inf, 0, -1, NULL);
     } else {
         known = false;
         if (list.known)
             SDX_TRY(sdx_move_axis_set(inf, list.entries, (size_t)list.count, rank, false, &set,
                                       &known));
         if (!known) {
-            const bool fits = list.count >= 0 && list.count <= rank;
+            const bool fits = list.count >= 0 && list.count < rank;
             return sdx_move_unknown_dims(inf, 0, fits ? rank - list.count : -1);
         }
     }
@@ -267,7 +269,7 @@ static sdx_status squeeze_infer(sdx_infer *inf) {
         if (!sdx_expr_is_unknown(dim))
             SDX_TRY(sdx_infer_require_equal(inf, dim, sdx_expr_const(1), "squeezed dim and 1"));
     }
-    return sdx_infer_set_shape(inf, 0, kept, dims);
+    return sdx_move_shape(inf, 0, kept, dims);
 }
 
 static sdx_status unsqueeze_infer(sdx_infer *inf) {
@@ -279,7 +281,7 @@ static sdx_status unsqueeze_infer(sdx_infer *inf) {
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
     sdx_move_same_contents(inf, 0, 0);
     SDX_TRY(axes_read(inf, inf->params, &list));
-    if (rank < 0 || list.count < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (rank < 0 || list.count < 0) return sdx_move_shape(inf, 0, -1, NULL);
     const int64_t new_rank = rank + list.count;
     if (new_rank > SDX_MAX_RANK || !list.known) return sdx_move_unknown_dims(inf, 0, new_rank);
     SDX_TRY(sdx_move_axis_set(inf, list.entries, (size_t)list.count, (int32_t)new_rank, true, &set,
@@ -287,7 +289,7 @@ static sdx_status unsqueeze_infer(sdx_infer *inf) {
     if (!known) return sdx_move_unknown_dims(inf, 0, new_rank);
     for (int32_t i = 0, from = 0; i < new_rank; ++i)
         dims[i] = (set >> i & 1u) != 0 ? sdx_expr_const(1) : sdx_infer_dim(inf, 0, from++);
-    return sdx_infer_set_shape(inf, 0, (int32_t)new_rank, dims);
+    return sdx_move_shape(inf, 0, (int32_t)new_rank, dims);
 }
 
 #define AXES_OP(name, least, most, rule, needed)                                                  \

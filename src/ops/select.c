@@ -10,46 +10,51 @@ typedef struct pair64 {
     uint64_t low, high;
 } pair64;
 
+/* A mask keeps the loop free of branches, which data would mispredict and which cannot be
+ * vectorised. */
+#define BY_MASK(TYPE, condition) (TYPE)((yes & -(TYPE)(condition)) | (no & ~-(TYPE)(condition)))
+#define BY_BRANCH(TYPE, condition) (condition) ? yes : no
+
 /* The cases with long runs in real models get a loop of their own: masks with a full operand on
  * one side and a full operand or a constant on the other. */
-#define WHERE(name, TYPE)                                                                         \
+#define WHERE(name, TYPE, CHOOSE)                                                                 \
     static void name(const sdx_tile *t) {                                                         \
-        const size_t sc = t->step[0], sx = t->step[1], sy = t->step[2];                           \
+        const size_t n = t->n, sc = t->step[0], sx = t->step[1], sy = t->step[2];                 \
         for (size_t r = 0; r < t->rows; r++) {                                                    \
             const uint8_t *c = (const uint8_t *)t->in[0] + r * t->row[0];                         \
             const TYPE *x = (const TYPE *)t->in[1] + r * t->row[1];                               \
             const TYPE *y = (const TYPE *)t->in[2] + r * t->row[2];                               \
             TYPE *o = (TYPE *)t->out + r * t->out_row;                                            \
             if (sc && sx && sy) {                                                                 \
-                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                   \
-                    const TYPE yes = x[i], no = y[i]; /* both read: a choice, not a branch */     \
-                    o[i] = c[i] != 0 ? yes : no;                                                  \
+                SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                      \
+                    const TYPE yes = x[i], no = y[i];                                             \
+                    o[i] = CHOOSE(TYPE, c[i] != 0);                                               \
                 }                                                                                 \
             } else if (sc && sx) {                                                                \
                 const TYPE no = *y;                                                               \
-                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                   \
+                SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                      \
                     const TYPE yes = x[i];                                                        \
-                    o[i] = c[i] != 0 ? yes : no;                                                  \
+                    o[i] = CHOOSE(TYPE, c[i] != 0);                                               \
                 }                                                                                 \
             } else if (sc && sy) {                                                                \
                 const TYPE yes = *x;                                                              \
-                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                   \
+                SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                      \
                     const TYPE no = y[i];                                                         \
-                    o[i] = c[i] != 0 ? yes : no;                                                  \
+                    o[i] = CHOOSE(TYPE, c[i] != 0);                                               \
                 }                                                                                 \
             } else {                                                                              \
-                SDX_EW_LOOP for (size_t i = 0; i < t->n; i++)                                     \
+                SDX_EW_LOOP for (size_t i = 0; i < n; i++)                                        \
                     o[i] = c[i * sc] != 0 ? x[i * sx] : y[i * sy];                                \
             }                                                                                     \
         }                                                                                         \
     }
 
-WHERE(where_8, sdx_bits8)
-WHERE(where_16, sdx_bits16)
-WHERE(where_32, sdx_bits32)
-WHERE(where_64, sdx_bits64)
-WHERE(where_128, pair64)
-WHERE(where_text, sdx_string)
+WHERE(where_8, sdx_bits8, BY_MASK)
+WHERE(where_16, sdx_bits16, BY_MASK)
+WHERE(where_32, sdx_bits32, BY_MASK)
+WHERE(where_64, sdx_bits64, BY_MASK)
+WHERE(where_128, pair64, BY_BRANCH)
+WHERE(where_text, sdx_string, BY_BRANCH)
 
 static sdx_tile_kernel where_kernel(sdx_dtype dtype) {
     if (dtype == SDX_DTYPE_STRING) return where_text;

@@ -86,7 +86,7 @@ static sdx_status nonzero_infer(sdx_infer *inf) {
     sdx_infer_set_dtype(inf, 0, SDX_DTYPE_INT64);
     if (rank >= 0) dims[0] = sdx_expr_const(rank); /* 0 for a scalar, unlike NumPy */
     if (tensor) dims[1] = sdx_expr_const(count_nonzero(tensor));
-    return sdx_infer_set_shape(inf, 0, 2, dims);
+    return sdx_move_shape(inf, 0, 2, dims);
 }
 
 static sdx_status nonzero_run(sdx_call *call) {
@@ -157,7 +157,7 @@ static sdx_status compress_infer(sdx_infer *inf) {
     dims[axis] = condition && sdx_expr_is_const(length)
                      ? sdx_expr_const(count_chosen(condition, sdx_expr_value(length)))
                      : SDX_EXPR_UNKNOWN;
-    return sdx_infer_set_shape(inf, 0, p->flat ? 1 : rank, dims);
+    return sdx_move_shape(inf, 0, p->flat ? 1 : rank, dims);
 }
 
 static sdx_status compress_run(sdx_call *call) {

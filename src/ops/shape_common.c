@@ -182,12 +182,21 @@ void sdx_move_box_contents(sdx_infer *inf, uint32_t o, uint32_t i, const sdx_box
     sdx_infer_set_contents(inf, o, to, moved);
 }
 
+sdx_status sdx_move_shape(sdx_infer *inf, uint32_t o, int32_t rank, const sdx_expr *dims) {
+    bool known = rank >= 0;
+    for (int32_t i = 0; i < rank && i < SDX_MAX_RANK; ++i) known &= !sdx_expr_is_unknown(dims[i]);
+    if (!known && !inf->module)
+        return sdx_infer_fail(inf, "output %u is too large: its dims cannot be counted",
+                              (unsigned)o);
+    return sdx_infer_set_shape(inf, o, rank, dims);
+}
+
 sdx_status sdx_move_unknown_dims(sdx_infer *inf, uint32_t o, int64_t rank) {
     sdx_expr dims[SDX_MAX_RANK] = {{0}};
     if (rank > SDX_MAX_RANK)
         return sdx_infer_fail(inf, "output %u would have rank %lld; at most %d is supported",
                               (unsigned)o, (long long)rank, SDX_MAX_RANK);
-    return sdx_infer_set_shape(inf, o, (int32_t)rank, dims);
+    return sdx_move_shape(inf, o, (int32_t)rank, dims);
 }
 
 sdx_status sdx_move_divide(sdx_infer *inf, sdx_expr total, sdx_expr parts, const char *what,

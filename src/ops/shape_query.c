@@ -38,7 +38,7 @@ static sdx_status shape_infer(sdx_infer *inf) {
         for (int32_t i = from; i < to; ++i) contents[i - from] = sdx_infer_dim(inf, 0, i);
         sdx_infer_set_contents(inf, 0, contents, (size_t)(to - from));
     }
-    return sdx_infer_set_shape(inf, 0, 1, &count);
+    return sdx_move_shape(inf, 0, 1, &count);
 }
 
 static sdx_status shape_run(sdx_call *call) {
@@ -64,7 +64,7 @@ static sdx_status size_infer(sdx_infer *inf) {
         const sdx_expr size = sdx_infer_product(inf, 0, 0, rank);
         if (!sdx_expr_is_unknown(size)) sdx_infer_set_contents(inf, 0, &size, 1);
     }
-    return sdx_infer_set_shape(inf, 0, 0, NULL);
+    return sdx_move_shape(inf, 0, 0, NULL);
 }
 
 static sdx_status size_run(sdx_call *call) {

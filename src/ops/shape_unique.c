@@ -24,7 +24,7 @@ static sdx_status unique_infer(sdx_infer *inf) {
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
     for (uint32_t o = 1; o < 4; ++o) {
         sdx_infer_set_dtype(inf, o, SDX_DTYPE_INT64);
-        SDX_TRY(sdx_move_unknown_dims(inf, o, 1));
+        SDX_TRY(sdx_infer_set_shape(inf, o, 1, dims));
     }
     if (p->flat) {
         if (rank >= 0) length = sdx_infer_product(inf, 0, 0, rank);

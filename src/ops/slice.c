@@ -187,7 +187,7 @@ static sdx_status slice_infer(sdx_infer *inf) {
     uint32_t seen = 0;
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
     SDX_TRY(slice_read(inf, inf->params, &lists));
-    if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     if (lists.count < 0) return sdx_move_unknown_dims(inf, 0, rank);
     sdx_move_copy_dims(inf, 0, dims);
     for (int32_t i = 0; i < rank; ++i) step[i] = 1;
@@ -203,7 +203,7 @@ static sdx_status slice_infer(sdx_infer *inf) {
         step[axis] = sdx_expr_is_const(lists.steps[i]) ? sdx_expr_value(lists.steps[i]) : 0;
     }
     slice_contents(inf, rank, first, step, dims);
-    return sdx_infer_set_shape(inf, 0, rank, dims);
+    return sdx_move_shape(inf, 0, rank, dims);
 }
 
 /* ---- run --------------------------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ static sdx_status slice_run(sdx_call *call) {
     for (size_t i = 0; i < count; ++i) {
         int64_t axis = slice_entry(call, 3, p->axes, i, (int64_t)i), first, length;
         const int64_t step = slice_entry(call, 4, NULL, i, 1);
-        if (axis < 0) axis += in->rank;
+        SDX_TRY(sdx_call_index(call, axis, in->rank, "axis", &axis)); /* of a scalar, say */
         slice_axis(in->dims[axis], slice_entry(call, 1, p->starts, i, 0),
                    slice_entry(call, 2, p->ends, i, 0), step, &first, &length);
         begin += first * from[axis];

@@ -40,7 +40,7 @@ static sdx_status space_infer(sdx_infer *inf) {
         SDX_TRY(sdx_move_divide(inf, dims[2], block, "height over the block's", &dims[2]));
         SDX_TRY(sdx_move_divide(inf, dims[3], block, "width over the block's", &dims[3]));
     }
-    return sdx_infer_set_shape(inf, 0, 4, dims);
+    return sdx_move_shape(inf, 0, 4, dims);
 }
 
 enum { BATCH, CHANNEL, HEIGHT, WIDTH, ROW, COLUMN, AXES };

@@ -70,7 +70,7 @@ static sdx_status transpose_infer(sdx_infer *inf) {
         const sdx_box box = transpose_box(p, plain, rank);
         sdx_move_box_contents(inf, 0, 0, &box, 0);
     }
-    return sdx_infer_set_shape(inf, 0, rank, dims);
+    return sdx_move_shape(inf, 0, rank, dims);
 }
 
 static sdx_status transpose_run(sdx_call *call) {

@@ -30,11 +30,11 @@
 #define POSITIVE(v) ((v) < 0 ? 0 : (v))
 #define UNIT(v) (POSITIVE(v) > 1 ? 1 : POSITIVE(v))
 #define DEFINE_softsign x / (1 + fabs(x))
-#define DEFINE_hard_swish x *UNIT(x / 6 + (T)0.5)
+#define DEFINE_hard_swish x *UNIT(x * (T)(1.0 / 6) + (T)0.5)
 #define DEFINE_hard_sigmoid UNIT(A *x + B)
 #define DEFINE_leaky_relu x < 0 ? A *x : x
 #define DEFINE_thresholded_relu x > A ? x : 0
-#define DEFINE_shrink (x > A ? x - B : 0) + (x < -A ? x + B : 0)
+#define DEFINE_shrink x < -A ? x + B : x > A ? x - B : 0
 
 SDX_EW_FLOATS(KERNEL, softsign)
 SDX_EW_FLOATS(KERNEL, hard_swish)

@@ -13,7 +13,8 @@
         const TYPE most = t->in[2] ? *(const TYPE *)t->in[2] : MOST_##suffix;                     \
         const TYPE *a = t->in[0]; /* same shape as the output: one row */                         \
         TYPE *o = t->out;                                                                         \
-        SDX_EW_LOOP for (size_t i = 0; i < t->n; i++) {                                           \
+        const size_t n = t->n;                                                                    \
+        SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                              \
             const TYPE raised = a[i] < least ? least : a[i];                                      \
             o[i] = raised > most ? most : raised;                                                 \
         }                                                                                         \
@@ -77,8 +78,10 @@ static void clip_contents(sdx_infer *inf) {
         !sdx_infer_contents(inf, 0, data, SDX_MAX_CONTENTS, &count))
         return;
     for (size_t e = 0; e < count; e++) {
-        if (sdx_infer_present(inf, 1)) data[e] = sdx_expr_max(inf->pool, data[e], content_at(inf, 1));
-        if (sdx_infer_present(inf, 2)) data[e] = sdx_expr_min(inf->pool, data[e], content_at(inf, 2));
+        if (sdx_infer_present(inf, 1))
+            data[e] = sdx_expr_max(inf->pool, data[e], content_at(inf, 1));
+        if (sdx_infer_present(inf, 2))
+            data[e] = sdx_expr_min(inf->pool, data[e], content_at(inf, 2));
     }
     sdx_infer_set_contents(inf, 0, data, count);
 }

@@ -34,6 +34,18 @@ static inline float scaled_tail(float a) {
     return s * t;
 }
 
+/* yes or no, by bits: of a ?: the compiler would make a branch around one of the polynomials. */
+static inline float choose(bool condition, float yes, float no) {
+    const uint32_t mask = 0u - (uint32_t)condition;
+    uint32_t a, b;
+    float result;
+    memcpy(&a, &yes, sizeof a);
+    memcpy(&b, &no, sizeof b);
+    a = (a & mask) | (b & ~mask);
+    memcpy(&result, &a, sizeof result);
+    return result;
+}
+
 /* The two differ in what is made of the tail erfc(|z|): with its sign for erf itself, and for
  * 1 + erf as it is on the negative side. */
 #define ERF_LOOP(NEAR, FAR)                                                                       \
@@ -49,7 +61,7 @@ static inline float scaled_tail(float a) {
             const float z = in[i] * factor, a = fabsf(z);                                         \
             const float small = z + z * near_zero(z * z), rest = tail[i] * scaled_tail(a);        \
             const float close = NEAR, far = FAR;                                                  \
-            out[i] = a < SPLIT ? close : far;                                                     \
+            out[i] = choose(a < SPLIT, close, far);                                               \
         }                                                                                         \
     }
 
@@ -58,5 +70,5 @@ void sdx_f32_erf(const float *in, float factor, float *out, size_t n) {
 }
 
 void sdx_f32_one_plus_erf(const float *in, float factor, float *out, size_t n) {
-    ERF_LOOP(1 + small, z < 0 ? rest : 2 - rest)
+    ERF_LOOP(1 + small, choose(z < 0, rest, 2 - rest))
 }

@@ -1,0 +1,85 @@
+/* tiny_model.h - builds small ModelProtos in memory for unit tests, so that they need no file. */
+#ifndef SDX_TESTS_TINY_MODEL_H
+#define SDX_TESTS_TINY_MODEL_H
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "proto/writer.h"
+
+typedef struct tiny_model {
+    sdx_pb_writer out;
+    size_t graph; /* mark of the open graph */
+} tiny_model;
+
+static inline void tiny_text(sdx_pb_writer *out, uint32_t field, const char *text) {
+    sdx_pb_write_bytes(out, field, text, strlen(text));
+}
+
+static inline void tiny_begin(tiny_model *m, int64_t opset) {
+    sdx_pb_writer_init(&m->out, &sdx_default_allocator);
+    sdx_pb_write_varint(&m->out, 1, 8); /* ir_version */
+    size_t import = sdx_pb_write_begin(&m->out, 8);
+    sdx_pb_write_varint(&m->out, 2, (uint64_t)opset);
+    sdx_pb_write_end(&m->out, import);
+    m->graph = sdx_pb_write_begin(&m->out, 7);
+    tiny_text(&m->out, 2, "tiny");
+}
+
+/* dims is "batch,3,4": numbers are sizes, anything else a name. field: 11 input, 12 output. */
+static inline void tiny_value(tiny_model *m, uint32_t field, const char *name, int dtype,
+                              const char *dims) {
+    sdx_pb_writer *out = &m->out;
+    size_t info = sdx_pb_write_begin(out, field);
+    tiny_text(out, 1, name);
+    size_t type = sdx_pb_write_begin(out, 2), tensor = sdx_pb_write_begin(out, 1);
+    sdx_pb_write_varint(out, 1, (uint64_t)dtype);
+    size_t shape = sdx_pb_write_begin(out, 2);
+    while (dims && *dims) {
+        size_t length = strcspn(dims, ",");
+        size_t dim = sdx_pb_write_begin(out, 1);
+        if (dims[0] >= '0' && dims[0] <= '9') {
+            uint64_t size = 0;
+            for (size_t i = 0; i < length; i++) size = size * 10 + (uint64_t)(dims[i] - '0');
+            sdx_pb_write_varint(out, 1, size);
+        } else {
+            sdx_pb_write_bytes(out, 2, dims, length);
+        }
+        sdx_pb_write_end(out, dim);
+        dims += length + (dims[length] == ',');
+    }
+    sdx_pb_write_end(out, shape);
+    sdx_pb_write_end(out, tensor);
+    sdx_pb_write_end(out, type);
+    sdx_pb_write_end(out, info);
+}
+
+/* inputs and outputs are names separated by commas. */
+static inline void tiny_node(tiny_model *m, const char *op, const char *inputs,
+                             const char *outputs) {
+    const char *lists[2] = {inputs, outputs};
+    size_t node = sdx_pb_write_begin(&m->out, 1);
+    for (uint32_t side = 0; side < 2; side++)
+        for (const char *at = lists[side]; *at;) {
+            size_t length = strcspn(at, ",");
+            sdx_pb_write_bytes(&m->out, side + 1, at, length);
+            at += length + (at[length] == ',');
+        }
+    tiny_text(&m->out, 4, op);
+    sdx_pb_write_end(&m->out, node);
+}
+
+static inline void tiny_constant(tiny_model *m, const char *name, int dtype, int64_t count,
+                                 const void *data, size_t bytes) {
+    size_t tensor = sdx_pb_write_begin(&m->out, 5);
+    sdx_pb_write_varint(&m->out, 1, (uint64_t)count);
+    sdx_pb_write_varint(&m->out, 2, (uint64_t)dtype);
+    tiny_text(&m->out, 8, name);
+    sdx_pb_write_bytes(&m->out, 9, data, bytes);
+    sdx_pb_write_end(&m->out, tensor);
+}
+
+static inline void tiny_end(tiny_model *m) { sdx_pb_write_end(&m->out, m->graph); }
+static inline void tiny_free(tiny_model *m) { sdx_pb_writer_free(&m->out); }
+
+#endif
