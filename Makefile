@@ -5,9 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MODELS := build/models
 PYTHON := .venv/bin/python
-NPROC := $(shell nproc 2>/dev/null || echo 1)
 
-.PHONY: all setup-build setup-test build asan tsan debug demo test models references bench-load \
+.PHONY: all setup-build setup-test build asan tsan debug demo test models references \
+        conformance-data bench-load \
         clean format help
 
 all: build
@@ -50,7 +50,10 @@ models: setup-test
 references: models
 	@$(PYTHON) tests/models/references.py --models $(MODELS) --output build/reference
 
-test: build asan references
+conformance-data: setup-test
+	@$(PYTHON) tests/conformance/generate.py build/conformance
+
+test: build asan references conformance-data
 	@tests/run.sh
 
 bench-load: build references

@@ -84,7 +84,7 @@ void text_free(text *t);
 void text_add_type(text *t, const sdx_model *model, size_t value); /* "float32[batch,3]" */
 void text_add_shape(text *t, const sdx_tensor *tensor);            /* "float32[2,3]" */
 void text_add_bytes(text *t, uint64_t bytes);                      /* "1.5 MB (1500000 bytes)" */
-/* Writes what a model calls something: control characters become \xNN. */
+/* Writes what a model calls something: control characters become \n, \t or \xNN. */
 void put_safe(FILE *out, const char *string);
 
 /* ---- sizes and inputs: inputs.c ---- */
@@ -98,6 +98,8 @@ bool dims_parse(dim_list *dims, const text_list *texts, const command *cmd);
 void dims_free(dim_list *dims);
 /* Fails naming a --dim that the model has no symbol for, and those it has. */
 bool dims_check(const dim_list *dims, const sdx_model *model);
+/* Says that an input's dim has no size, what it is needed for, and which --dim would give it one. */
+void complain_open_dim(const sdx_model *model, uint32_t input, int32_t axis, const char *purpose);
 
 /* Repeatable numbers for --random: uniform floats in [0, 1), small integers. */
 void fill_random(sdx_tensor *tensor, uint64_t seed);

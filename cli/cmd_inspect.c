@@ -172,7 +172,6 @@ static void list_problems(const inspection *in) {
     }
 }
 
-/* Every symbol in an input needs a size; names the first that has none, and all there are. */
 static bool sizes_complete(const inspection *in) {
     for (size_t i = 0; i < in->info.input_count; i++) {
         uint32_t value = sdx_model_input(in->model, i);
@@ -181,12 +180,7 @@ static bool sizes_complete(const inspection *in) {
         sdx_shapes_get(in->shapes, value, &rank, dims);
         for (int32_t axis = 0; axis < rank; axis++) {
             if (dims[axis] >= 0) continue;
-            char dim[256];
-            sdx_model_dim_text(in->model, value, axis, dim, sizeof dim);
-            usage_error(&cmd_inspect,
-                        "--stage plan needs a size for '%s', dimension %d of input '%s'; give it "
-                        "with --dim NAME=N",
-                        dim, (int)axis, value_name(in->model, value));
+            complain_open_dim(in->model, value, axis, "--stage plan");
             return false;
         }
     }

@@ -134,26 +134,24 @@ static int random_dims(const run_session *s, const sdx_shapes *shapes, size_t in
                        sdx_tensor *like) {
     sdx_value_info info;
     input_info(s, index, &info);
-    size_t value = sdx_model_input(s->model, index);
+    uint32_t value = sdx_model_input(s->model, index);
     sdx_shapes_get(shapes, value, &like->rank, like->dims);
     like->dtype = info.dtype;
-    char dim[256] = "";
-    for (int32_t i = 0; i < like->rank && !dim[0]; i++)
-        if (like->dims[i] < 0) sdx_model_dim_text(s->model, value, i, dim, sizeof dim);
-    if (like->rank >= 0 && !dim[0] && info.dtype != SDX_DTYPE_UNDEFINED) return EXIT_OK;
+    for (int32_t i = 0; i < like->rank; i++)
+        if (like->dims[i] < 0) {
+            complain_open_dim(s->model, value, i, "--random");
+            return EXIT_USAGE;
+        }
+    const char *missing = info.kind != SDX_KIND_TENSOR && info.kind != SDX_KIND_NONE
+                              ? "content"
+                          : like->rank < 0                    ? "rank"
+                          : info.dtype == SDX_DTYPE_UNDEFINED ? "element type"
+                                                              : NULL;
+    if (!missing) return EXIT_OK;
     text type = {0};
     text_add_type(&type, s->model, value);
-    if (dim[0])
-        complain("input '%s' (%s): --random needs a size for '%s'; give it with --dim NAME=N",
-                 info.name, type.data ? type.data : "", dim);
-    else
-        complain("input '%s' (%s): --random cannot make this, as its %s not known; use --input "
-                 "%s=FILE",
-                 info.name, type.data ? type.data : "",
-                 info.kind != SDX_KIND_TENSOR && info.kind != SDX_KIND_NONE ? "content is"
-                 : like->rank < 0                                           ? "rank is"
-                                                                            : "element type is",
-                 info.name);
+    complain("--random cannot make input '%s' (%s), whose %s is not known; use --input %s=FILE",
+             info.name, type.data ? type.data : "", missing, info.name);
     text_free(&type);
     return EXIT_USAGE;
 }
@@ -166,13 +164,18 @@ static int set_random(run_session *s, const run_options *o, const sdx_shapes *sh
     sdx_error error;
     sdx_error_clear(&error);
     sdx_value *value = NULL;
-    if (sdx_value_new_tensor(NULL, &like, &value, &error) != SDX_STATUS_OK)
-        return report_error(o->model, &error);
-    sdx_tensor tensor = *sdx_value_tensor(value);
-    fill_random(&tensor, (uint64_t)o->seed + index);
-    sdx_status status = sdx_context_set_input_value(s->context, index, value, &error);
-    sdx_value_release(value);
-    return status == SDX_STATUS_OK ? EXIT_OK : report_error(o->model, &error);
+    sdx_status status = sdx_value_new_tensor(NULL, &like, &value, &error);
+    if (status == SDX_STATUS_OK) {
+        sdx_tensor tensor = *sdx_value_tensor(value);
+        fill_random(&tensor, (uint64_t)o->seed + index);
+        status = sdx_context_set_input_value(s->context, index, value, &error);
+        sdx_value_release(value);
+    }
+    if (status == SDX_STATUS_OK) return EXIT_OK;
+    sdx_value_info info;
+    input_info(s, index, &info);
+    complain("--random cannot make input '%s': %s", info.name, error.message);
+    return exit_code(status);
 }
 
 /* Inputs that no option named. */

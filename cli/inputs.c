@@ -69,6 +69,28 @@ bool dims_check(const dim_list *dims, const sdx_model *model) {
     return true;
 }
 
+void complain_open_dim(const sdx_model *model, uint32_t input, int32_t axis, const char *purpose) {
+    char dim[256] = "", chosen[256] = "NAME";
+    sdx_model_info info = {.struct_size = sizeof info};
+    sdx_value_info value = {.struct_size = sizeof value};
+    sdx_model_get_info(model, &info);
+    sdx_model_get_value(model, input, &value);
+    sdx_model_dim_text(model, input, axis, dim, sizeof dim);
+    for (size_t i = 0; i < info.symbol_count; i++) {
+        const char *name = sdx_model_symbol(model, i);
+        size_t length = strlen(name);
+        /* A name that is no plain word stands in quotes in a shape. */
+        bool quoted = dim[0] == '\'' && strncmp(dim + 1, name, length) == 0 &&
+                      strcmp(dim + 1 + length, "'") == 0;
+        if (quoted || strcmp(dim, name) == 0) snprintf(chosen, sizeof chosen, "%s", name);
+    }
+    text type = {0};
+    text_add_type(&type, model, input);
+    complain("%s needs a size for dimension %d of input '%s' (%s); use --dim %s=N", purpose, axis,
+             value.name, type.data ? type.data : "", chosen);
+    text_free(&type);
+}
+
 static uint64_t next_random(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;

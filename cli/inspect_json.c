@@ -64,8 +64,8 @@ static void edges_json(const inspection *in, json_writer *json, const char *name
                        const uint32_t *values, size_t count) {
     json_row(json, name);
     for (size_t i = 0; i < count; i++) {
-        const char *text = value_name(in->model, values[i]);
-        if (text) json_string(json, NULL, text);
+        const char *edge = value_name(in->model, values[i]);
+        if (edge) json_string(json, NULL, edge);
         else json_null(json, NULL);
     }
     json_end(json);

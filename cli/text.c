@@ -89,7 +89,10 @@ void put_safe(FILE *out, const char *string) {
         while ((unsigned char)string[plain] >= 0x20 && string[plain] != 0x7f) plain++;
         fwrite(string, 1, plain, out);
         string += plain;
-        if (*string) fprintf(out, "\\x%02x", (unsigned)(unsigned char)*string++);
+        if (*string == '\n') fputs("\\n", out);
+        else if (*string == '\t') fputs("\\t", out);
+        else if (*string) fprintf(out, "\\x%02x", (unsigned)(unsigned char)*string);
+        if (*string) string++;
     }
 }
 

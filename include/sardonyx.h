@@ -245,7 +245,7 @@ SDX_API sdx_status sdx_model_metadata(const sdx_model *model, size_t index, cons
                                       const char **value);
 /* The index-th unsupported thing of the model; each is a complete sdx_error. */
 SDX_API const sdx_error *sdx_model_problem(const sdx_model *model, size_t index);
-/* Name of the index-th free symbol ("batch", "height", …). */
+/* Name of the index-th symbol that the inputs' shapes leave open ("batch", "height", …). */
 SDX_API const char *sdx_model_symbol(const sdx_model *model, size_t index);
 
 #define SDX_NO_INDEX UINT32_MAX

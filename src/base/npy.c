@@ -169,9 +169,14 @@ static size_t put_utf8(uint32_t c, char *out) {
 }
 
 /* Fixed-width text, padded with zeros, to string elements. */
-static sdx_status read_text(const npy_header *header, const uint8_t *data, const sdx_tensor *like,
-                            const sdx_allocator *allocator, sdx_value **out, sdx_error *error) {
+#define MOST_EMPTY_TEXT 65536 /* text of width 0 takes no bytes in a file: any count would be there */
+static sdx_status read_text(const char *path, const npy_header *header, const uint8_t *data,
+                            const sdx_tensor *like, const sdx_allocator *allocator,
+                            sdx_value **out, sdx_error *error) {
     size_t width = header->size, unit = header->kind == 'U' ? 4 : 1, elements, bytes;
+    if (width == 0 && like->count > MOST_EMPTY_TEXT)
+        return sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: %zu elements of text of width 0", path,
+                        like->count);
     if (!sdx_size_mul(like->count, sizeof(sdx_string), &elements) ||
         !sdx_size_mul(like->count, width * 4, &bytes))
         return sdx_fail_memory(error, SIZE_MAX, "text");
@@ -209,7 +214,11 @@ static sdx_status read_array(const char *path, const sdx_file *file,
     npy_header header;
     SDX_TRY(parse_header(path, file, &header, error));
     sdx_tensor like;
-    SDX_TRY(sdx_tensor_init(&like, header.dtype, header.rank, header.dims, NULL, error));
+    sdx_error inner;
+    sdx_error_clear(&inner);
+    if (sdx_tensor_init(&like, header.dtype, header.rank, header.dims, NULL, &inner) !=
+        SDX_STATUS_OK)
+        return sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: %s", path, inner.message);
     size_t size = header.kind == 'U' ? (size_t)header.size * 4 : header.size, bytes;
     if (!sdx_size_mul(like.count, size, &bytes) || bytes > file->size - header.data)
         return sdx_fail(error, SDX_STATUS_BAD_INPUT,
@@ -219,7 +228,7 @@ static sdx_status read_array(const char *path, const sdx_file *file,
     if (header.dtype == SDX_DTYPE_STRING) {
         if (header.fortran && header.rank > 1)
             return sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: text in Fortran order", path);
-        return read_text(&header, data, &like, allocator, out, error);
+        return read_text(path, &header, data, &like, allocator, out, error);
     }
     SDX_TRY(sdx_value_alloc_tensor(allocator, header.dtype, header.rank, header.dims, out, error));
     sdx_tensor *tensor = &(*out)->tensor;
@@ -238,6 +247,8 @@ sdx_status sdx_value_read_npy(const char *path, const sdx_allocator *allocator, 
     sdx_error local;
     if (!error) error = &local;
     sdx_error_clear(error);
+    if (!path || !out)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_value_read_npy: NULL given");
     sdx_file file;
     *out = NULL;
     SDX_TRY(sdx_file_open(path, false, allocator, &file, error));

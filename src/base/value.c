@@ -2,6 +2,7 @@
  * allocation, so that a value of the run-time heap costs one call. */
 #include "base/value.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -29,13 +30,35 @@ static sdx_status make(const sdx_allocator *allocator, sdx_kind kind, size_t pay
 
 static void *payload_of(sdx_value *value) { return (char *)value + DATA_OFFSET; }
 
+/* A shape that came out of a computation is no mistake of the caller's: too large is a limit. */
+static sdx_status fail_too_large(sdx_dtype dtype, int32_t rank, const int64_t *dims,
+                                 sdx_error *error) {
+    char text[SDX_MAX_RANK * 22];
+    size_t used = 0;
+    text[0] = 0;
+    for (int32_t i = 0; i < rank; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", i ? "," : "",
+                                 (long long)dims[i]);
+    return sdx_fail(error, SDX_STATUS_LIMIT, "a tensor %s[%s] passes what memory can hold",
+                    sdx_dtype_name(dtype), text);
+}
+
+static bool is_shape(sdx_dtype dtype, int32_t rank, const int64_t *dims) {
+    if (!sdx_dtype_valid((int64_t)dtype) || rank < 0 || rank > SDX_MAX_RANK) return false;
+    for (int32_t i = 0; i < rank; i++)
+        if (dims[i] < 0) return false;
+    return true;
+}
+
 sdx_status sdx_value_alloc_tensor(const sdx_allocator *allocator, sdx_dtype dtype, int32_t rank,
                                   const int64_t *dims, sdx_value **out, sdx_error *error) {
     sdx_tensor tensor;
-    SDX_TRY(sdx_tensor_init(&tensor, dtype, rank, dims, NULL, error));
-    size_t bytes;
-    if (!sdx_size_mul(tensor.count, sdx_dtype_size(dtype), &bytes))
-        return sdx_fail_memory(error, SIZE_MAX, "a tensor");
+    sdx_status status = sdx_tensor_init(&tensor, dtype, rank, dims, NULL, NULL);
+    if (status != SDX_STATUS_OK && is_shape(dtype, rank, dims))
+        return fail_too_large(dtype, rank, dims, error);
+    if (status != SDX_STATUS_OK)
+        return sdx_tensor_init(&tensor, dtype, rank, dims, NULL, error);
+    size_t bytes = tensor.count * sdx_dtype_size(dtype); /* fits: sdx_tensor_init has seen to it */
     SDX_TRY(make(allocator, SDX_KIND_TENSOR, bytes, out, error));
     (*out)->tensor = tensor;
     (*out)->tensor.data = payload_of(*out);
@@ -137,6 +160,10 @@ sdx_status sdx_value_new_sequence(const sdx_allocator *allocator, sdx_value *con
                                   size_t count, sdx_value **out, sdx_error *error) {
     if (!out || (count && !items))
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_value_new_sequence: NULL given");
+    for (size_t i = 0; i < count; i++)
+        if (!items[i])
+            return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "item %zu of the sequence is NULL",
+                            i);
     SDX_TRY(sdx_value_alloc_list(allocator, SDX_KIND_SEQUENCE, count, out, error));
     for (size_t i = 0; i < count; i++) (*out)->items[i] = sdx_value_retain(items[i]);
     return SDX_STATUS_OK;

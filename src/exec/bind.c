@@ -1,6 +1,7 @@
 /* bind.c - from the shapes of the inputs to the place of every value: symbols get numbers, all
  * expressions are evaluated in one pass, sizes follow, the planner gives offsets. Nothing here
  * happens again while the shapes stay the same. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -86,6 +87,34 @@ static sdx_status check_constraints(sdx_context *context, sdx_error *error) {
     return SDX_STATUS_OK;
 }
 
+/* " (N = 4, M = 5)": what the first few symbols are bound to. */
+static void list_symbols(const sdx_context *context, char *buffer, size_t size) {
+    const sdx_expr_pool *pool = context->program->module->pool;
+    size_t used = 0, listed = 0;
+    buffer[0] = 0;
+    for (size_t i = 0; i < sdx_expr_symbol_count(pool) && listed < 6 && used < size; i++) {
+        if (context->symbols[i] < 0) continue;
+        used += (size_t)snprintf(buffer + used, size - used, "%s%.32s = %lld",
+                                 listed++ ? ", " : " (", sdx_expr_symbol_name(pool, i),
+                                 (long long)context->symbols[i]);
+    }
+    if (listed && used < size) snprintf(buffer + used, size - used, ")");
+}
+
+static sdx_status over_limit(sdx_context *context, sdx_id id, sdx_error *error) {
+    const sdx_module *module = context->program->module;
+    const sdx_value_def *def = sdx_value_at(module, id);
+    const sdx_node *node = sdx_node_at(module, def->producer);
+    char text[256], sizes[256];
+    sdx_type_text(module, &def->type, text, sizeof text);
+    list_symbols(context, sizes, sizeof sizes);
+    sdx_fail(error, SDX_STATUS_LIMIT,
+             "output '%.64s' of type %.200s%s is larger than the limit or any machine allows",
+             def->name, text, sizes);
+    sdx_error_set_node(error, node->name, node->op_type);
+    return SDX_STATUS_LIMIT;
+}
+
 static sdx_status size_value(sdx_context *context, sdx_id id, sdx_error *error) {
     const sdx_module *module = context->program->module;
     const sdx_value_def *def = sdx_value_at(module, id);
@@ -94,28 +123,23 @@ static sdx_status size_value(sdx_context *context, sdx_id id, sdx_error *error) 
     for (int32_t i = 0; i < def->type.rank; i++) {
         dims[i] = sdx_expr_result(def->type.dims[i], context->results);
         if (dims[i] >= 0) continue;
-        char text[128];
+        char text[128], sizes[256];
         sdx_expr_text(module->pool, def->type.dims[i], text, sizeof text);
+        list_symbols(context, sizes, sizeof sizes);
         const sdx_node *node = sdx_node_at(module, def->producer);
-        sdx_fail(error, SDX_STATUS_BAD_INPUT, "dimension %d of output '%.64s', %s, %s", i,
+        sdx_fail(error, SDX_STATUS_BAD_INPUT, "dimension %d of output '%.64s', %s, %s%s", i,
                  def->name, text,
                  dims[i] == SDX_EVAL_FAILED ? "has no value for these input shapes"
-                                            : "is negative for these input shapes");
+                                            : "is negative for these input shapes",
+                 sizes);
         sdx_error_set_node(error, node->name, node->op_type);
         return SDX_STATUS_BAD_INPUT;
     }
     void *data = value->tensor.data;
-    return sdx_tensor_init(&value->tensor, def->type.dtype, def->type.rank, dims, data, error);
-}
-
-static sdx_status over_limit(sdx_context *context, sdx_id id, sdx_error *error) {
-    const sdx_module *module = context->program->module;
-    const sdx_value_def *def = sdx_value_at(module, id);
-    char text[256];
-    sdx_type_text(module, &def->type, text, sizeof text);
-    return sdx_fail(error, SDX_STATUS_LIMIT,
-                    "value '%.64s' of type %.200s is larger than the limit or the machine allows",
-                    def->name, text);
+    if (sdx_tensor_init(&value->tensor, def->type.dtype, def->type.rank, dims, data, NULL) !=
+        SDX_STATUS_OK)
+        return over_limit(context, id, error);
+    return SDX_STATUS_OK;
 }
 
 static sdx_status size_buffers(sdx_context *context, sdx_error *error) {
@@ -139,7 +163,7 @@ static sdx_status size_buffers(sdx_context *context, sdx_error *error) {
             bytes = (size_t)scratch;
         }
         if (!sdx_size_align(bytes, SDX_CACHE_LINE, &buffer->size) ||
-            buffer->size > program->limits.max_memory ||
+            buffer->size > context->heap.limit ||
             !sdx_size_add(context->naive_bytes, buffer->size, &context->naive_bytes))
             return planned->value != SDX_NONE
                        ? over_limit(context, planned->value, error)
@@ -148,21 +172,37 @@ static sdx_status size_buffers(sdx_context *context, sdx_error *error) {
     return SDX_STATUS_OK;
 }
 
+/* "the largest part, 4096 bytes, is for node 'x' (Op)": where to look. */
+static const char *largest_part(const sdx_context *context, char *buffer, size_t size) {
+    const sdx_program *program = context->program;
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < program->planned_count; i++)
+        if (context->buffers[i].size > context->buffers[most].size) most = i;
+    const sdx_node *node = program->blocks[0].steps[program->planned[most].first].node;
+    snprintf(buffer, size, "the largest part, %zu bytes, is for node '%.64s' (%.64s)",
+             context->buffers[most].size, node->name, node->op_type);
+    return buffer;
+}
+
 static sdx_status provide_arena(sdx_context *context, sdx_error *error) {
     size_t needed = context->arena_needed;
-    if (needed > context->program->limits.max_memory)
+    char part[256];
+    if (needed > context->heap.limit)
         return sdx_fail(error, SDX_STATUS_LIMIT,
-                        "the intermediates need %zu bytes, the limit is %llu", needed,
-                        (unsigned long long)context->program->limits.max_memory);
+                        "the intermediates need %zu bytes, the limit is %zu; %s", needed,
+                        context->heap.limit, largest_part(context, part, sizeof part));
     if (needed <= context->arena_size) return SDX_STATUS_OK;
     if (context->arena_given)
         return sdx_fail(error, SDX_STATUS_LIMIT,
-                        "the intermediates need %zu bytes, the arena given has %zu", needed,
-                        context->arena_size);
+                        "the intermediates need %zu bytes, the arena given has %zu; %s", needed,
+                        context->arena_size, largest_part(context, part, sizeof part));
     sdx_free(context->allocator, context->arena, context->arena_size);
     context->arena_size = 0;
     context->arena = sdx_alloc(context->allocator, needed, SDX_CACHE_LINE);
-    if (!context->arena) return sdx_fail_memory(error, needed, "the intermediates");
+    if (!context->arena)
+        return sdx_fail(error, SDX_STATUS_NO_MEMORY,
+                        "not enough memory: %zu bytes for the intermediates; %s", needed,
+                        largest_part(context, part, sizeof part));
     context->arena_size = needed;
     return SDX_STATUS_OK;
 }
@@ -216,7 +256,10 @@ sdx_status sdx_context_bind(sdx_context *context, sdx_error *error) {
         context->bound = false;
         if (count) memcpy(context->symbols, fresh, count * sizeof *fresh);
         sdx_expr_evaluate(module->pool, context->symbols, context->results);
-        SDX_TRY(check_input_expressions(context, error));
+    }
+    /* Also where the symbols are as before: they alone do not say what was handed in. */
+    SDX_TRY(check_input_expressions(context, error));
+    if (!same) {
         SDX_TRY(sdx_context_plan(context, error));
         SDX_TRY(provide_arena(context, error));
         place_values(context);

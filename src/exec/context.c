@@ -160,6 +160,8 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
         return status;
     }
     init_host(context);
+    if (given.limits && given.limits->max_rounds)
+        context->host.max_rounds = given.limits->max_rounds;
     *out = context;
     return SDX_STATUS_OK;
 }
@@ -195,6 +197,12 @@ static sdx_status check_input(const sdx_context *context, size_t index, const sd
     const sdx_module *module = context->program->module;
     const sdx_value_def *input = sdx_value_at(module, sdx_graph_at(module, 0)->inputs[index]);
     const sdx_type *type = &input->type;
+    /* An empty tensor may claim any size along its other axes; shape rules count below 2^62. */
+    for (int32_t i = 0; i < tensor->rank; i++)
+        if (tensor->dims[i] >= SDX_EXPR_MAX)
+            return sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                            "input '%.64s' has size %lld in dimension %d: too large", input->name,
+                            (long long)tensor->dims[i], i);
     if (type->kind == SDX_KIND_OPTIONAL) type = type->inner;
     if (type->kind == SDX_KIND_NONE) return SDX_STATUS_OK;
     if (type->kind != SDX_KIND_TENSOR)

@@ -47,6 +47,7 @@ static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options
     SDX_TRY(sdx_external_create(model->allocator, root, copy, &model->external, error));
     SDX_TRY(sdx_onnx_load(bytes, model->external, model->module, error));
     model->file_bytes = bytes.size + sdx_external_bytes(model->external);
+    SDX_TRY(sdx_model_find_symbols(model, error));
     SDX_TRY(sdx_resolve_ops(model->module, error));
     bool keep = (options->flags & SDX_LOAD_KEEP_UNSUPPORTED) != 0;
     if (!keep && model->module->problems.count) return first_problem(model->module, error);

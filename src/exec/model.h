@@ -14,6 +14,11 @@ struct sdx_model {
     sdx_log log;            /* a copy, so that the caller's struct may go */
     sdx_allocator own_allocator;
     uint64_t file_bytes;
+    const char **symbols; /* in the module's arena: those that the main graph's inputs bind */
+    size_t symbol_count;
 };
+
+/* Fills symbols: what a caller can choose, not what else the shapes in the file mention. */
+sdx_status sdx_model_find_symbols(sdx_model *model, sdx_error *error);
 
 #endif

@@ -24,7 +24,7 @@ void sdx_model_get_info(const sdx_model *model, sdx_model_info *info) {
                            .doc = m->doc,
                            .opset_count = m->opset_count,
                            .metadata_count = m->metadata_count,
-                           .symbol_count = sdx_expr_symbol_count(m->pool),
+                           .symbol_count = model->symbol_count,
                            .input_count = main->input_count,
                            .output_count = main->output_count,
                            .node_count = m->nodes.count,
@@ -66,9 +66,27 @@ const sdx_error *sdx_model_problem(const sdx_model *model, size_t index) {
     return (const sdx_error *)model->module->problems.data + index;
 }
 
+sdx_status sdx_model_find_symbols(sdx_model *model, sdx_error *error) {
+    sdx_module *m = model->module;
+    const sdx_graph *main = sdx_graph_at(m, 0);
+    size_t count = sdx_expr_symbol_count(m->pool);
+    model->symbols = sdx_arena_array(&m->arena, count + 1, sizeof *model->symbols);
+    bool *seen = sdx_arena_array(&m->arena, count + 1, sizeof *seen);
+    if (!model->symbols || !seen) return sdx_fail_memory(error, 0, "the model");
+    for (uint32_t i = 0; i < main->input_count; i++) {
+        const sdx_type *type = &sdx_value_at(m, main->inputs[i])->type;
+        for (int32_t d = 0; type->kind == SDX_KIND_TENSOR && d < type->rank; d++) {
+            size_t symbol = sdx_expr_symbol_index(m->pool, type->dims[d]);
+            if (symbol == SIZE_MAX || seen[symbol]) continue;
+            seen[symbol] = true;
+            model->symbols[model->symbol_count++] = sdx_expr_symbol_name(m->pool, symbol);
+        }
+    }
+    return SDX_STATUS_OK;
+}
+
 const char *sdx_model_symbol(const sdx_model *model, size_t index) {
-    if (!model || index >= sdx_expr_symbol_count(model->module->pool)) return NULL;
-    return sdx_expr_symbol_name(model->module->pool, index);
+    return model && index < model->symbol_count ? model->symbols[index] : NULL;
 }
 
 sdx_status sdx_model_get_value(const sdx_model *model, size_t index, sdx_value_info *info) {

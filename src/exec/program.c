@@ -95,32 +95,42 @@ static sdx_status add_constant(lowering *l, sdx_value *slot, const sdx_const *co
                            l->error);
 }
 
+/* The default of an input counts in the main graph only: a subgraph's inputs are always given. */
+static const sdx_const *constant_of(const sdx_value_def *def) {
+    return def->constant || def->graph != 0 ? def->constant : def->fallback;
+}
+
 static sdx_status place_constants(lowering *l) {
     sdx_program *program = l->program;
     size_t values = l->module->values.count, count = 0;
     for (size_t v = 0; v < values; v++) {
-        const sdx_value_def *def = sdx_value_at(l->module, (sdx_id)v);
-        count += l->value_used[v] && (def->constant || def->fallback);
+        count += l->value_used[v] && constant_of(sdx_value_at(l->module, (sdx_id)v));
     }
     program->constants = sdx_arena_array(&program->arena, count + 1, sizeof(sdx_value));
     if (!program->constants) return no_memory(l->error);
     for (size_t v = 0; v < values; v++) {
-        const sdx_value_def *def = sdx_value_at(l->module, (sdx_id)v);
-        if (!l->value_used[v] || !(def->constant || def->fallback)) continue;
+        const sdx_const *constant = constant_of(sdx_value_at(l->module, (sdx_id)v));
+        if (!l->value_used[v] || !constant) continue;
         uint32_t index = program->constant_count++;
-        SDX_TRY(add_constant(l, &program->constants[index],
-                             def->constant ? def->constant : def->fallback));
+        SDX_TRY(add_constant(l, &program->constants[index], constant));
         program->slots[v].place = SDX_PLACE_CONST;
         program->slots[v].index = index;
+        program->slots[v].buffer = SDX_NONE;
     }
     return SDX_STATUS_OK;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
+/* Inputs count too: where one's shape is open, the rule has not seen it, so that its checks have to
+ * be made during the run even if the output's shape is known. */
 static bool step_is_fixed(const lowering *l, const sdx_node *node) {
     if (node->graph != 0 || (node->op->def->flags & SDX_OP_HEAP)) return false;
     if (sdx_expr_is_unknown(node->scratch)) return false;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != SDX_NONE &&
+            !sdx_type_fixed(&sdx_value_at(l->module, node->inputs[i])->type))
+            return false;
     for (uint32_t o = 0; o < node->output_count; o++)
         if (node->outputs[o] != SDX_NONE &&
             !sdx_type_fixed(&sdx_value_at(l->module, node->outputs[o])->type))
@@ -375,6 +385,8 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
     program->limits = model->module->limits;
     if (given.limits && given.limits->max_memory)
         program->limits.max_memory = given.limits->max_memory;
+    if (given.limits && given.limits->max_rounds)
+        program->limits.max_rounds = given.limits->max_rounds;
     uint64_t budget = program->limits.max_memory;
     sdx_arena_init(&program->arena, program->allocator, budget >= SIZE_MAX ? 0 : (size_t)budget);
     sdx_status status = run_lowering(program, error);

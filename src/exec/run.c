@@ -73,6 +73,26 @@ static sdx_status shape_outputs(sdx_context *context, const sdx_step *step, sdx_
     return SDX_STATUS_OK;
 }
 
+/* What shape inference promised of a value made during the run must hold: steps behind it rely on it. */
+static sdx_status check_promise(const sdx_context *context, sdx_id id, const sdx_value *made,
+                                sdx_error *error) {
+    const sdx_module *module = context->program->module;
+    const sdx_value_def *def = sdx_value_at(module, id);
+    if (def->graph != 0 || def->type.kind != SDX_KIND_TENSOR || def->type.rank < 0)
+        return SDX_STATUS_OK;
+    bool kept = made->kind == SDX_KIND_TENSOR && made->tensor.rank == def->type.rank &&
+                (!def->type.dtype || made->tensor.dtype == def->type.dtype);
+    for (int32_t i = 0; kept && i < def->type.rank; i++) {
+        int64_t promised = sdx_expr_result(def->type.dims[i], context->results);
+        kept = promised == SDX_EVAL_FAILED || promised == made->tensor.dims[i];
+    }
+    if (kept) return SDX_STATUS_OK;
+    char text[256];
+    sdx_type_text(module, &def->type, text, sizeof text);
+    return sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                    "output '%.64s' was inferred as %s but turned out otherwise", def->name, text);
+}
+
 static sdx_status run_open(sdx_context *context, const sdx_step *step, sdx_call *call) {
     sdx_status status = SDX_STATUS_OK;
     for (uint32_t o = 0; o < call->out_count; o++) call->out[o] = NULL;
@@ -89,6 +109,8 @@ static sdx_status run_open(sdx_context *context, const sdx_step *step, sdx_call 
         }
         if (!made && status == SDX_STATUS_OK)
             status = sdx_fail(call->error, SDX_STATUS_INTERNAL, "output %u was not made", o);
+        if (made && status == SDX_STATUS_OK)
+            status = check_promise(context, id, made, call->error);
         set_slot(context, id, made);
     }
     return status;

@@ -41,14 +41,13 @@ static sdx_status read_header(sdx_loader *loader, sdx_pb_reader in, sdx_function
     SDX_TRY(status);
     if (function->name.size == 0)
         return sdx_bad(loader, function->position, "a function has no name");
-    function->opsets = sdx_arena_array(&loader->module->arena, opsets + 1, sizeof(sdx_opset));
-    if (!function->opsets) return sdx_load_no_memory(loader);
+    SDX_TRY(sdx_alloc_opsets(loader, opsets, &function->opsets));
     while (sdx_pb_next(&again, &field, &status, error)) {
         if (field.number != FN_OPSET_IMPORT) continue;
         sdx_pb_reader inner;
         SDX_TRY(sdx_pb_expect(&field, SDX_WIRE_BYTES, "opset_import", error));
         SDX_TRY(sdx_pb_enter(&again, &field, &inner, error));
-        SDX_TRY(sdx_load_opset(loader, inner, &function->opsets[function->opset_count++]));
+        SDX_TRY(sdx_load_opset(loader, inner, function->opsets, &function->opset_count));
     }
     return status;
 }
@@ -105,6 +104,10 @@ static sdx_status gather_attrs(sdx_loader *loader, const sdx_fields *fields,
     size_t defaults = 0;
     for (size_t i = 0; i < fields->count; i++)
         defaults += fields->items[i].number == FN_ATTRIBUTE_PROTO;
+    if (defaults > SDX_MOST_ATTRS)
+        return sdx_bad(loader, call->position, "the function has %zu default attributes; at most "
+                                               "%d are allowed",
+                       defaults, SDX_MOST_ATTRS);
     sdx_attr *attrs = sdx_arena_array(&loader->module->arena, call->attr_count + defaults + 1,
                                       sizeof *attrs);
     if (!attrs) return sdx_load_no_memory(loader);

@@ -11,6 +11,12 @@
 #define SDX_IR_OLDEST 3
 #define SDX_IR_NEWEST 14
 
+/* What no real model comes near; the loader looks such lists through one by one. */
+#define SDX_MOST_OPSETS 256
+#define SDX_MOST_ATTRS 1024     /* of a node or a function */
+#define SDX_MOST_OP_NAME 512    /* bytes of an operator's name, domain or overload */
+#define SDX_MOST_CALL_NAME 200  /* bytes kept of a name within a function: one copy for each call */
+
 /* A FunctionProto, kept as bytes: its body is read anew for each call. */
 typedef struct sdx_function {
     sdx_span name, domain, overload;
@@ -51,6 +57,7 @@ typedef struct sdx_loader {
     size_t function_count;
     sdx_map function_index; /* "domain\0name\0overload" -> index */
     uint64_t nodes_read;    /* calls included, against limits.max_nodes */
+    uint64_t fields_read;   /* of function bodies, over all calls */
 } sdx_loader;
 
 sdx_status sdx_load_graph(sdx_loader *loader, const sdx_pb_reader *in, sdx_scope *parent,
@@ -67,7 +74,10 @@ sdx_status sdx_load_sparse(sdx_loader *loader, sdx_pb_reader in, const sdx_const
 sdx_status sdx_load_type(sdx_loader *loader, sdx_pb_reader in, sdx_type *out);
 sdx_status sdx_load_functions(sdx_loader *loader, const sdx_pb_field *fields, size_t count,
                               const sdx_pb_reader *model);
-sdx_status sdx_load_opset(sdx_loader *loader, sdx_pb_reader in, sdx_opset *out);
+/* Adds an opset import to a list with room for it; fails on one that contradicts the others. */
+sdx_status sdx_load_opset(sdx_loader *loader, sdx_pb_reader in, sdx_opset *list, size_t *count);
+/* Room for the opset imports among the fields, of which there are `count`. */
+sdx_status sdx_alloc_opsets(sdx_loader *loader, size_t count, sdx_opset **out);
 sdx_status sdx_inline_call(sdx_loader *loader, sdx_function *function, const sdx_node *call,
                            sdx_scope *scope);
 sdx_function *sdx_find_function(const sdx_loader *loader, sdx_span domain, sdx_span name,
@@ -82,6 +92,9 @@ sdx_status sdx_resolve(sdx_loader *loader, const sdx_scope *scope, sdx_span name
 /* A new value of that name; fails when the scope has one. */
 sdx_status sdx_declare(sdx_loader *loader, sdx_scope *scope, sdx_span name, uint64_t position,
                        const char *what, sdx_id *out);
+/* A name inside a function: that of the calling node in front, so that a reader can tell calls
+ * apart. Cut where too long, since each call makes a copy; nothing is looked up by it. */
+const char *sdx_call_name(sdx_loader *loader, const sdx_scope *scope, sdx_span name);
 sdx_status sdx_scope_open(sdx_loader *loader, sdx_scope *scope, uint64_t position);
 sdx_status sdx_bad(sdx_loader *loader, uint64_t position, const char *format, ...)
     SDX_PRINTF(3, 4);

@@ -8,23 +8,41 @@ enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER_NAME = 2, MODEL_PRODUCER_VERSION = 3
        MODEL_DOMAIN = 4, MODEL_VERSION = 5, MODEL_DOC = 6, MODEL_GRAPH = 7,
        MODEL_OPSET_IMPORT = 8, MODEL_METADATA = 14 };
 
-sdx_status sdx_load_opset(sdx_loader *loader, sdx_pb_reader in, sdx_opset *out) {
+static const char *shown(const char *domain) { return domain[0] ? domain : "ai.onnx"; }
+
+sdx_status sdx_alloc_opsets(sdx_loader *loader, size_t count, sdx_opset **out) {
+    if (count > SDX_MOST_OPSETS)
+        return sdx_bad(loader, SDX_NO_POSITION, "%zu operator sets are imported; at most %d are "
+                                                "allowed",
+                       count, SDX_MOST_OPSETS);
+    *out = sdx_arena_array(&loader->module->arena, count + 1, sizeof **out);
+    return *out ? SDX_STATUS_OK : sdx_load_no_memory(loader);
+}
+
+sdx_status sdx_load_opset(sdx_loader *loader, sdx_pb_reader in, sdx_opset *list, size_t *count) {
     sdx_pb_field field;
     sdx_status status = SDX_STATUS_OK;
     sdx_span domain = {0};
+    sdx_opset *opset = &list[*count];
     uint64_t position = sdx_pb_position(&in);
-    out->version = 0;
+    opset->version = 0;
     while (sdx_pb_next(&in, &field, &status, loader->error)) {
         if (field.number == 1) SDX_TRY(sdx_pb_string(&field, "domain", &domain, loader->error));
         if (field.number == 2)
-            SDX_TRY(sdx_pb_int64(&field, "version", &out->version, loader->error));
+            SDX_TRY(sdx_pb_int64(&field, "version", &opset->version, loader->error));
     }
     SDX_TRY(status);
     if (domain.size == 7 && memcmp(domain.data, "ai.onnx", 7) == 0) domain.size = 0;
-    SDX_TRY(sdx_load_text(loader, domain, &out->domain));
-    if (out->version < 1)
+    SDX_TRY(sdx_load_text(loader, domain, &opset->domain));
+    if (opset->version < 1)
         return sdx_bad(loader, position, "opset import of domain '%s' has version %lld",
-                       out->domain[0] ? out->domain : "ai.onnx", (long long)out->version);
+                       shown(opset->domain), (long long)opset->version);
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(list[i].domain, opset->domain) == 0 && list[i].version != opset->version)
+            return sdx_bad(loader, position, "domain '%s' is imported in versions %lld and %lld",
+                           shown(opset->domain), (long long)list[i].version,
+                           (long long)opset->version);
+    ++*count;
     return SDX_STATUS_OK;
 }
 
@@ -62,21 +80,10 @@ static sdx_status read_header_field(sdx_loader *loader, const sdx_pb_reader *in,
         return read_text_field(loader, field, "producer_version", &module->producer_version);
     case MODEL_DOMAIN: return read_text_field(loader, field, "domain", &module->domain);
     case MODEL_DOC: return read_text_field(loader, field, "doc_string", &module->doc);
-    case MODEL_OPSET_IMPORT: {
+    case MODEL_OPSET_IMPORT:
         SDX_TRY(sdx_pb_expect(field, SDX_WIRE_BYTES, "opset_import", error));
         SDX_TRY(sdx_pb_enter(in, field, &inner, error));
-        sdx_opset *opset = &module->opsets[module->opset_count];
-        SDX_TRY(sdx_load_opset(loader, inner, opset));
-        for (size_t i = 0; i < module->opset_count; i++)
-            if (strcmp(module->opsets[i].domain, opset->domain) == 0 &&
-                module->opsets[i].version != opset->version)
-                return sdx_bad(loader, field->position,
-                               "domain '%s' is imported in versions %lld and %lld",
-                               opset->domain[0] ? opset->domain : "ai.onnx",
-                               (long long)module->opsets[i].version, (long long)opset->version);
-        module->opset_count++;
-        return SDX_STATUS_OK;
-    }
+        return sdx_load_opset(loader, inner, module->opsets, &module->opset_count);
     case MODEL_METADATA:
         SDX_TRY(sdx_pb_expect(field, SDX_WIRE_BYTES, "metadata_props", error));
         SDX_TRY(sdx_pb_enter(in, field, &inner, error));
@@ -94,9 +101,9 @@ static sdx_status read_header(sdx_loader *loader, const sdx_pb_reader *in,
         properties += fields->items[i].number == MODEL_METADATA;
     }
     module->producer_name = module->producer_version = module->domain = module->doc = "";
-    module->opsets = sdx_arena_array(&module->arena, opsets + 1, sizeof(sdx_opset));
+    SDX_TRY(sdx_alloc_opsets(loader, opsets, &module->opsets));
     module->metadata = sdx_arena_array(&module->arena, properties + 1, sizeof(sdx_property));
-    if (!module->opsets || !module->metadata) return sdx_load_no_memory(loader);
+    if (!module->metadata) return sdx_load_no_memory(loader);
     for (size_t i = 0; i < fields->count; i++)
         SDX_TRY(read_header_field(loader, in, &fields->items[i]));
     if (module->ir_version < SDX_IR_OLDEST)

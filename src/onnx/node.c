@@ -49,6 +49,13 @@ static sdx_status read_parts(sdx_loader *loader, sdx_pb_reader in, node_parts *p
     SDX_TRY(status);
     if (parts->op_type.size == 0)
         return sdx_bad(loader, parts->position, "a node has no op_type");
+    const sdx_span texts[3] = {parts->op_type, parts->domain, parts->overload};
+    static const char *const what[3] = {"op_type", "domain", "overload"};
+    for (int i = 0; i < 3; i++)
+        if (texts[i].size > SDX_MOST_OP_NAME)
+            return sdx_bad(loader, parts->position, "the %s of a node has %zu bytes; at most %d "
+                                                    "are allowed",
+                           what[i], texts[i].size, SDX_MOST_OP_NAME);
     if (parts->domain.size == 7 && memcmp(parts->domain.data, "ai.onnx", 7) == 0)
         parts->domain.size = 0; /* the long spelling of the default domain */
     return SDX_STATUS_OK;
@@ -136,9 +143,7 @@ static sdx_status allocate(sdx_loader *loader, const node_parts *parts, const sd
     if (parts->name.size == 0)
         node->name = sdx_arena_printf(arena, "#%llu", (unsigned long long)loader->nodes_read);
     else if (scope->call)
-        node->name = sdx_arena_printf(arena, "%s/%.*s", scope->call->prefix,
-                                      parts->name.size > 4096 ? 4096 : (int)parts->name.size,
-                                      (const char *)parts->name.data);
+        node->name = sdx_call_name(loader, scope, parts->name);
     else
         SDX_TRY(sdx_load_text(loader, parts->name, &node->name));
     return node->name ? SDX_STATUS_OK : sdx_load_no_memory(loader);
@@ -165,6 +170,9 @@ static sdx_status add_node(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scop
 
 static sdx_status finish(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope,
                          const node_parts *parts, sdx_node *node) {
+    if (parts->attrs > SDX_MOST_ATTRS)
+        return sdx_bad(loader, node->position, "%u attributes; at most %d are allowed",
+                       parts->attrs, SDX_MOST_ATTRS);
     SDX_TRY(read_edges(loader, in, scope, node));
     sdx_function *function =
         sdx_find_function(loader, parts->domain, parts->op_type, parts->overload);

@@ -63,11 +63,14 @@ sdx_status sdx_scope_open(sdx_loader *loader, sdx_scope *scope, uint64_t positio
     return SDX_STATUS_OK;
 }
 
-/* Names inside a function get the calling node's name in front, so that they stay unique. */
+const char *sdx_call_name(sdx_loader *loader, const sdx_scope *scope, sdx_span name) {
+    int size = name.size > SDX_MOST_CALL_NAME ? SDX_MOST_CALL_NAME : (int)name.size;
+    return sdx_arena_printf(&loader->module->arena, "%.*s/%.*s", SDX_MOST_CALL_NAME,
+                            scope->call->prefix, size, (const char *)name.data);
+}
+
 static const char *full_name(sdx_loader *loader, const sdx_scope *scope, sdx_span name) {
-    if (scope->call)
-        return sdx_arena_printf(&loader->module->arena, "%s/%.*s", scope->call->prefix,
-                                (int)name.size, (const char *)name.data);
+    if (scope->call) return sdx_call_name(loader, scope, name);
     return sdx_arena_string(&loader->module->arena, (const char *)name.data, name.size);
 }
 

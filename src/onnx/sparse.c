@@ -2,7 +2,6 @@
  * made later, by sdx_const_decode, when a program needs it. */
 #include <string.h>
 
-#include "base/checked.h"
 #include "onnx/loader.h"
 
 /* Flat position of entry i from linear ([nnz]) or coordinate ([nnz, rank]) indices. */
@@ -80,9 +79,10 @@ sdx_status sdx_load_sparse(sdx_loader *loader, sdx_pb_reader in, const sdx_const
             while (one || bytes.size) {
                 if (!one && !sdx_pb_varint(&bytes, &dim))
                     return sdx_bad(loader, field.position, "dims ends within a number");
-                if ((int64_t)dim < 0 || tensor->rank == SDX_MAX_RANK)
-                    return sdx_bad(loader, field.position, "a sparse tensor has a negative "
-                                                           "dimension or too many");
+                if (dim >= (uint64_t)SDX_EXPR_MAX || tensor->rank == SDX_MAX_RANK)
+                    return sdx_bad(loader, field.position, "a sparse tensor has more than %d "
+                                                           "dimensions, or one of %lld",
+                                   SDX_MAX_RANK, (long long)dim);
                 dims[tensor->rank++] = (int64_t)dim;
                 one = false;
             }
@@ -93,8 +93,11 @@ sdx_status sdx_load_sparse(sdx_loader *loader, sdx_pb_reader in, const sdx_const
         return sdx_bad(loader, tensor->position, "a sparse tensor lacks its rank-1 values");
     tensor->name = values->name;
     tensor->dtype = values->dtype;
-    if (!sdx_dims_count(dims, tensor->rank, &tensor->count))
+    /* Flat indices are signed, so the count must stay below 2^63: no larger tensor exists. */
+    sdx_tensor dense;
+    if (sdx_tensor_init(&dense, tensor->dtype, tensor->rank, dims, NULL, NULL) != SDX_STATUS_OK)
         return sdx_bad(loader, tensor->position, "sparse tensor '%s' is too large", tensor->name);
+    tensor->count = dense.count;
     if (!indices)
         return sdx_bad(loader, tensor->position, "sparse tensor '%s' lacks indices", tensor->name);
     tensor->sparse_values = values;

@@ -62,6 +62,9 @@ static sdx_status add_dim(sdx_loader *loader, tensor_parts *parts, int64_t dim,
         return sdx_bad(loader, position, "a tensor has the dimension %lld; dimensions are at "
                                          "least 0",
                        (long long)dim);
+    if (dim >= SDX_EXPR_MAX) /* even of an empty tensor: shapes could not hold it */
+        return sdx_bad(loader, position, "a tensor has the dimension %lld: too large",
+                       (long long)dim);
     if (parts->rank == SDX_MAX_RANK)
         return sdx_fail_at(loader->error, SDX_STATUS_UNSUPPORTED, position,
                            "a tensor has more than %d dimensions", SDX_MAX_RANK);
@@ -213,7 +216,9 @@ static bool store_integer(sdx_dtype dtype, size_t size, uint64_t value, uint8_t 
     bool is_signed = dtype == SDX_DTYPE_INT8 || dtype == SDX_DTYPE_INT16 ||
                      dtype == SDX_DTYPE_INT32 || dtype == SDX_DTYPE_INT64;
     if (size < 8) {
-        unsigned bits = sdx_dtype_file_bits(dtype) == 6 ? 6 : (unsigned)(8 * size);
+        unsigned bits = dtype == SDX_DTYPE_BOOL              ? 1
+                        : sdx_dtype_file_bits(dtype) == 6 ? 6
+                                                          : (unsigned)(8 * size);
         int64_t top = ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
         int64_t bottom = is_signed ? -top - 1 : 0;
         if (number < bottom || number > top) return false;

@@ -52,8 +52,12 @@ static sdx_status read_list(sdx_loader *loader, sdx_pb_reader in, sdx_kind kind,
     sdx_pb_field field;
     sdx_status status = SDX_STATUS_OK;
     sdx_pb_reader again = in;
-    while (sdx_pb_next(&in, &field, &status, loader->error))
+    while (sdx_pb_next(&in, &field, &status, loader->error)) {
+        /* A TensorProto has its dims there: without this it would pass for an empty list. */
+        if (field.number == 1)
+            SDX_TRY(sdx_pb_expect(&field, SDX_WIRE_BYTES, "name", loader->error));
         count += kind_of_field(field.number) != SDX_KIND_NONE;
+    }
     SDX_TRY(status);
     sdx_value *list;
     SDX_TRY(sdx_value_alloc_list(allocator, SDX_KIND_SEQUENCE, count, &list, loader->error));

@@ -24,7 +24,6 @@ static int64_t old_axis(const sdx_binary_params *params, int32_t rank_a, int32_t
 static sdx_status infer_old(sdx_infer *inf) {
     const sdx_binary_params *params = inf->params;
     const int32_t rank_a = sdx_infer_rank(inf, 0), rank_b = sdx_infer_rank(inf, 1);
-    sdx_ew_check_later(inf);
     if (rank_a < 0 || rank_b < 0) return SDX_STATUS_OK;
     if (rank_b > rank_a || (!params->broadcast && rank_b != rank_a))
         return sdx_infer_fail(inf, "B of rank %d does not fit A of rank %d%s", (int)rank_b,

@@ -19,10 +19,12 @@ KERNEL(prelu_signed, i64, int64_t, INT64)
 KERNEL(prelu_unsigned, u32, uint32_t, UINT32)
 KERNEL(prelu_unsigned, u64, uint64_t, UINT64)
 
-static const sdx_ew_kernels prelu_kernels = {
-    .of = {SDX_EW_FLOATS(SDX_EW_ENTRY, prelu) SDX_EW_ENTRY(prelu_signed, i32, , INT32)
-               SDX_EW_ENTRY(prelu_signed, i64, , INT64) SDX_EW_ENTRY(prelu_unsigned, u32, , UINT32)
-                   SDX_EW_ENTRY(prelu_unsigned, u64, , UINT64)}};
+static const sdx_binary_op prelu_op = {
+    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, prelu)
+                           SDX_EW_ENTRY(prelu_signed, i32, int32_t, INT32)
+                               SDX_EW_ENTRY(prelu_signed, i64, int64_t, INT64)
+                                   SDX_EW_ENTRY(prelu_unsigned, u32, uint32_t, UINT32)
+                                       SDX_EW_ENTRY(prelu_unsigned, u64, uint64_t, UINT64)}}};
 
 /* Whether slope dims fit those of x from axis on; -1 is a dim not known yet and fits. */
 static bool fits_at(const int64_t *x, int32_t x_rank, const int64_t *slope, int32_t slope_rank,
@@ -85,13 +87,12 @@ static sdx_status prelu_run(sdx_call *call) {
     sdx_ew_begin(&ew, out);
     sdx_ew_operand(&ew, x);
     sdx_ew_operand_at(&ew, slope, axis);
-    ew.kernel = sdx_ew_pick(&prelu_kernels, x->dtype, &compute);
+    ew.kernel = sdx_ew_pick(&prelu_op.kernels, x->dtype, &compute);
     ew.in_compute[0] = ew.in_compute[1] = ew.out_compute = compute;
     sdx_ew_run(call, &ew, 0);
     return SDX_STATUS_OK;
 }
 
-static const sdx_binary_op prelu_op = {.out = SDX_DTYPE_UNDEFINED};
 SDX_BINARY_WITH(prelu, SDX_T_FLOATS | SDX_T_INDEX | SDX_T(UINT32) | SDX_T(UINT64), prelu_prepare,
                 prelu_infer, prelu_run, prelu_op);
 
@@ -108,7 +109,6 @@ static sdx_status swiglu_prepare(sdx_prep *prep) {
 
 static sdx_status swiglu_infer(sdx_infer *inf) {
     const int32_t rank = sdx_infer_rank(inf, 0);
-    sdx_ew_check_later(inf);
     SDX_TRY(sdx_infer_copy(inf, 0, rank >= 0 ? 0 : 1, false));
     if (rank < 0) return SDX_STATUS_OK;
     SDX_TRY(sdx_infer_require_rank(inf, 1, rank));

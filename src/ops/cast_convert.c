@@ -14,7 +14,7 @@ static sdx_dtype wide_type(sdx_dtype from) {
     case SDX_DTYPE_UINT64: return SDX_DTYPE_UINT64;
     case SDX_DTYPE_FLOAT64: return SDX_DTYPE_FLOAT64;
     default:
-        return sdx_dtypes_has(SDX_T_FLOATS | SDX_T_FLOAT8 | SDX_T(FLOAT4E2M1), from)
+        return sdx_dtypes_has(SDX_T_FLOATS | SDX_T_FLOAT8 | SDX_T_FLOAT46, from)
                    ? SDX_DTYPE_FLOAT32
                    : SDX_DTYPE_INT32;
     }

@@ -67,7 +67,7 @@ static size_t float_text(sdx_dtype dtype, double value, char out[TEXT_SIZE]) {
 static size_t number_text(const sdx_tensor *in, size_t i, char out[TEXT_SIZE]) {
     if (in->dtype == SDX_DTYPE_UINT64)
         return (size_t)snprintf(out, TEXT_SIZE, "%" PRIu64, ((const uint64_t *)in->data)[i]);
-    if (sdx_dtypes_has(SDX_T_FLOATS | SDX_T_FLOAT8 | SDX_T(FLOAT4E2M1), in->dtype))
+    if (sdx_dtypes_has(SDX_T_FLOATS | SDX_T_FLOAT8 | SDX_T_FLOAT46, in->dtype))
         return float_text(in->dtype, sdx_tensor_double(in, i), out);
     int64_t value = sdx_tensor_int(in, i);
     if (in->dtype == SDX_DTYPE_BOOL) value = value != 0;

@@ -36,9 +36,7 @@ typedef struct sdx_ew_kernels {
 #define SDX_EW_GRAIN_HEAVY ((size_t)1 << 12) /* a call of libm per element */
 
 /* The loop carries nothing from one element to the next, in place or not. */
-#if defined(__clang__)
-#define SDX_EW_LOOP _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__clang__) /* clang warns where it cannot make use of it */
 #define SDX_EW_LOOP _Pragma("GCC ivdep")
 #else
 #define SDX_EW_LOOP
@@ -204,9 +202,6 @@ sdx_status sdx_ew_infer_broadcast(sdx_infer *inf, uint32_t typed, sdx_dtype dtyp
  * one input its elements are handed over as a and as b. */
 void sdx_ew_fold_contents(sdx_infer *inf, sdx_dtype dtype, int32_t rank, const sdx_expr *dims,
                           sdx_ew_content content);
-/* For rules whose output does not tell whether the inputs fit: where an input's shape is not known
- * yet, leaves the scratch size open, so that the rule is asked again when the data is there. */
-void sdx_ew_check_later(sdx_infer *inf);
 /* The element type of the first input from `from` on that has one. */
 sdx_dtype sdx_ew_input_type(const sdx_infer *inf, uint32_t from);
 /* e, or unknown where it is a number that dtype cannot hold. */

@@ -11,15 +11,6 @@ sdx_dtype sdx_ew_input_type(const sdx_infer *inf, uint32_t from) {
     return SDX_DTYPE_UNDEFINED;
 }
 
-void sdx_ew_check_later(sdx_infer *inf) {
-    for (uint32_t i = 0; i < inf->in_count; i++) {
-        if (!sdx_infer_present(inf, i)) continue;
-        const int32_t rank = sdx_infer_rank(inf, i);
-        if (sdx_expr_is_unknown(sdx_infer_product(inf, i, 0, rank)))
-            inf->scratch = SDX_EXPR_UNKNOWN;
-    }
-}
-
 sdx_status sdx_ew_infer_like(sdx_infer *inf, sdx_dtype dtype) {
     SDX_TRY(sdx_infer_copy(inf, 0, 0, false));
     if (dtype != SDX_DTYPE_UNDEFINED) sdx_infer_set_dtype(inf, 0, dtype);

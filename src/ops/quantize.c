@@ -82,7 +82,6 @@ static sdx_status check_grid(sdx_infer *inf, uint32_t i) {
 }
 
 static sdx_status check_grids(sdx_infer *inf) {
-    sdx_ew_check_later(inf);
     SDX_TRY(check_grid(inf, 1));
     if (!sdx_infer_present(inf, 2)) return SDX_STATUS_OK;
     SDX_TRY(check_grid(inf, 2));

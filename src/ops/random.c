@@ -105,11 +105,23 @@ typedef struct random_job {
     sdx_tensor *out;
 } random_job;
 
-/* Rounding to float32 may reach the bound; the number below it is as good. */
-static float below(const random_job *job, double value) {
-    const float rounded = (float)value;
-    const bool reached = job->d->bounded && rounded == job->p->b && job->p->a < job->p->b;
-    return reached ? nextafterf(job->p->b, job->p->a) : rounded;
+/* Rounding may reach the upper bound of a uniform distribution, which is not part of it: then the
+ * next number below is taken. In both 16-bit formats that is the neighbour by its bits. */
+static void stay_below(const random_job *job, void *elements, size_t count) {
+    const float high = job->p->b;
+    if (!job->d->bounded || !(job->p->a < high)) return;
+    for (size_t i = 0; i < count; i++) {
+        float value;
+        if (job->out->dtype == SDX_DTYPE_FLOAT32) {
+            float *at = (float *)elements + i;
+            if (*at >= high) *at = nextafterf(high, -INFINITY);
+            continue;
+        }
+        uint16_t *bits = (uint16_t *)elements + i;
+        sdx_to_f32(job->out->dtype, bits, &value, 1);
+        if (value >= high)
+            *bits = (uint16_t)(value == 0 ? 0x8001 : value > 0 ? *bits - 1 : *bits + 1);
+    }
 }
 
 static void draw(void *arg, size_t begin, size_t end) {
@@ -125,9 +137,11 @@ static void draw(void *arg, size_t begin, size_t end) {
             memcpy((double *)out->data + 2 * i, pair, count * sizeof *pair);
             continue;
         }
-        narrow[0] = below(job, pair[0]);
-        narrow[1] = below(job, pair[1]);
-        sdx_from_f32(out->dtype, narrow, (char *)out->data + 2 * i * size, count);
+        void *to = (char *)out->data + 2 * i * size;
+        narrow[0] = (float)pair[0];
+        narrow[1] = (float)pair[1];
+        sdx_from_f32(out->dtype, narrow, to, count);
+        stay_below(job, to, count);
     }
 }
 

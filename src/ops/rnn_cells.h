@@ -24,10 +24,15 @@ typedef struct LOCAL(walk) {
     sdx_pool *pool;
 } LOCAL(walk);
 
-static void LOCAL(activate)(const sdx_rnn_params *params, sdx_rnn_function f, T *x, size_t n) {
-    T alpha = (T)f.alpha, beta = (T)f.beta, clip = (T)params->clip;
-    if (params->has_clip)
-        for (size_t i = 0; i < n; i++) x[i] = x[i] > clip ? clip : x[i] < -clip ? -clip : x[i];
+/* What goes into the activation of a gate is clipped; the cell state is not, as elsewhere. */
+static void LOCAL(clip)(const sdx_rnn_params *params, T *x, size_t n) {
+    T limit = (T)params->clip;
+    for (size_t i = 0; i < n && params->has_clip; i++)
+        x[i] = x[i] > limit ? limit : x[i] < -limit ? -limit : x[i];
+}
+
+static void LOCAL(activate)(sdx_rnn_function f, T *x, size_t n) {
+    T alpha = (T)f.alpha, beta = (T)f.beta;
     switch (f.kind) {
     case SDX_ACT_SIGMOID: SIGMOID(x, x, n); break;
     case SDX_ACT_TANH: TANH(x, x, n); break;
@@ -69,6 +74,11 @@ static void LOCAL(activate)(const sdx_rnn_params *params, sdx_rnn_function f, T 
     }
 }
 
+static void LOCAL(gate)(const sdx_rnn_params *params, sdx_rnn_function f, T *x, size_t n) {
+    LOCAL(clip)(params, x, n);
+    LOCAL(activate)(f, x, n);
+}
+
 /* gates[batch][first .. first + count) += states * R' of those rows. */
 static void LOCAL(recur)(const LOCAL(walk) *walk, const T *states, size_t first, size_t count,
                          T *to, size_t to_row, bool accumulate) {
@@ -82,7 +92,7 @@ static void LOCAL(recur)(const LOCAL(walk) *walk, const T *states, size_t first,
 static void LOCAL(plain_cell)(const LOCAL(walk) *walk, size_t b, T *gate, T *out) {
     size_t n = walk->sizes->hidden;
     (void)b;
-    LOCAL(activate)(walk->params, walk->functions[0], gate, n);
+    LOCAL(gate)(walk->params, walk->functions[0], gate, n);
     memcpy(out, gate, n * sizeof(T));
 }
 
@@ -98,18 +108,18 @@ static void LOCAL(lstm_cell)(const LOCAL(walk) *walk, size_t b, T *gate, T *out)
             i[j] += pi[j] * c[j];
             fg[j] += pf[j] * c[j];
         }
-    LOCAL(activate)(params, f[0], i, n);
+    LOCAL(gate)(params, f[0], i, n);
     if (params->input_forget)
         for (size_t j = 0; j < n; j++) fg[j] = 1 - i[j];
     else
-        LOCAL(activate)(params, f[0], fg, n);
-    LOCAL(activate)(params, f[1], g, n);
+        LOCAL(gate)(params, f[0], fg, n);
+    LOCAL(gate)(params, f[1], g, n);
     for (size_t j = 0; j < n; j++) c[j] = fg[j] * c[j] + i[j] * g[j];
     if (po)
         for (size_t j = 0; j < n; j++) o[j] += po[j] * c[j];
-    LOCAL(activate)(params, f[0], o, n);
+    LOCAL(gate)(params, f[0], o, n);
     memcpy(out, c, n * sizeof(T));
-    LOCAL(activate)(params, f[2], out, n);
+    LOCAL(activate)(f[2], out, n);
     for (size_t j = 0; j < n; j++) out[j] *= o[j];
 }
 
@@ -118,7 +128,7 @@ static void LOCAL(gru_cell)(const LOCAL(walk) *walk, size_t b, T *gate, T *out) 
     size_t n = walk->sizes->hidden;
     T *z = gate, *g = gate + 2 * n;
     const T *h = walk->h + b * n;
-    LOCAL(activate)(walk->params, walk->functions[1], g, n);
+    LOCAL(gate)(walk->params, walk->functions[1], g, n);
     for (size_t j = 0; j < n; j++) out[j] = (1 - z[j]) * g[j] + z[j] * h[j];
 }
 
@@ -130,7 +140,7 @@ static void LOCAL(gru_gates)(const LOCAL(walk) *walk, T *gates) {
     if (linear) LOCAL(recur)(walk, walk->h, 2 * n, n, walk->extra, n, false);
     for (size_t b = 0; b < batch; b++) {
         T *gate = gates + b * walk->gate_row, *r = gate + n, *extra = walk->extra + b * n;
-        LOCAL(activate)(walk->params, walk->functions[0], gate, 2 * n);
+        LOCAL(gate)(walk->params, walk->functions[0], gate, 2 * n);
         if (!linear) {
             for (size_t j = 0; j < n; j++) extra[j] = r[j] * walk->h[b * n + j];
             continue;

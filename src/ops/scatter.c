@@ -87,8 +87,15 @@ static sdx_status scatter_nd_infer(sdx_infer *inf) {
     SDX_TRY(scatter_output(inf, p));
     if (rank < 0 || index_rank < 0) return SDX_STATUS_OK;
     const sdx_expr length = sdx_infer_dim(inf, 1, index_rank - 1);
-    if (!sdx_expr_is_const(length)) return SDX_STATUS_OK;
-    const int64_t tuple = sdx_expr_value(length);
+    int64_t tuple;
+    if (sdx_expr_is_const(length)) {
+        tuple = sdx_expr_value(length);
+    } else { /* the ranks leave one possibility */
+        if (sdx_infer_rank(inf, 2) < 0) return SDX_STATUS_OK;
+        tuple = index_rank - 1 + rank - sdx_infer_rank(inf, 2);
+        SDX_TRY(sdx_infer_require_equal(inf, length, sdx_expr_const(tuple),
+                                        "last dim of indices, and what the ranks ask for"));
+    }
     if (tuple < 1 || tuple > rank)
         return sdx_infer_fail(inf, "the last dim of indices is %lld, outside [1, %d]",
                               (long long)tuple, (int)rank);

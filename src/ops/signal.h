@@ -1,34 +1,36 @@
-/* signal.h - the Fourier transform under DFT and STFT, in double whatever the tensors hold.
- * Powers of two go the direct way; any other length becomes a convolution of a power of two
- * (Bluestein's method). Memory comes from the caller. */
+/* signal.h - the Fourier transform under DFT and STFT. A length is split into small factors and
+ * computed in float or double, as the tensor has it; one with a large prime factor becomes a
+ * convolution of a power of two in double (Bluestein's method). Memory comes from the caller. */
 #ifndef SDX_OPS_SIGNAL_H
 #define SDX_OPS_SIGNAL_H
 
 #include "ops/op.h"
 
-typedef struct sdx_complex {
-    double re, im;
-} sdx_complex;
+#define SDX_FFT_FACTORS 64
 
-typedef struct sdx_fft {
-    size_t length;           /* of the transform */
-    size_t size;             /* power of two that it runs in; a work area holds so many */
-    const sdx_complex *turns; /* exp(-2 pi i k / size), k < size / 2 */
-    const sdx_complex *chirp, *kernel; /* length and size elements; NULL for a power of two */
-} sdx_fft;
+/* What a length is made of; the same for both types. */
+typedef struct sdx_fft_plan {
+    size_t length, size; /* size: the power of two of Bluestein's method, or the length itself */
+    bool wide;           /* computed in double */
+    int factor_count;    /* of size */
+    size_t factors[SDX_FFT_FACTORS];
+    void *turns;         /* exp(-2 pi i k / size), k < size */
+    void *chirp, *kernel; /* length and size elements; NULL: the direct way */
+} sdx_fft_plan;
 
-/* Power of two that a transform of this length runs in: the length itself, or less than 4 times. */
-size_t sdx_fft_size(size_t length);
-/* Elements of memory that a plan takes: at most 7 per element of length, plus 8. */
-size_t sdx_fft_plan_count(size_t length);
-void sdx_fft_init(sdx_fft *fft, size_t length, sdx_complex *memory);
-/* Forward transform in place of the first `length` elements of work, which has room for `size`.
- * The inverse (but for the factor 1 / length) is the same with re and im swapped on both sides. */
-void sdx_fft_run(const sdx_fft *fft, sdx_complex *work);
+/* Elements in a line, complex ones of twice this type's size, are float or double by plan->wide. */
+void sdx_fft_init(sdx_fft_plan *plan, size_t length, bool wide, void *memory);
+/* Bytes that the plan took of memory, and that each line needs (working copies included). */
+size_t sdx_fft_plan_bytes(const sdx_fft_plan *plan);
+size_t sdx_fft_line_bytes(const sdx_fft_plan *plan);
+void sdx_fft_set(const sdx_fft_plan *plan, void *line, size_t k, double re, double im);
+void sdx_fft_get(const sdx_fft_plan *plan, const void *line, size_t k, double *re, double *im);
+/* Transforms the first `length` elements of the line; inverse includes the factor 1 / length. */
+void sdx_fft_run(const sdx_fft_plan *plan, void *line, bool inverse);
 
-/* Lines transformed at the same time, each with a work area. */
+/* Lines transformed at the same time. */
 #define SDX_FFT_SLOTS 4
-/* Bytes for a plan and the work areas of a transform of this length, symbolic. */
+/* Bytes for a plan and that many lines, symbolic. */
 sdx_expr sdx_infer_fft_scratch(sdx_infer *inf, sdx_expr length);
 
 /* Element as double and back, for the float types. */

@@ -89,52 +89,50 @@ static sdx_status dft_infer(sdx_infer *inf) {
 /* ---- run ------------------------------------------------------------------------------------- */
 
 typedef struct dft_job {
-    sdx_fft fft;
+    sdx_fft_plan fft;
     const sdx_tensor *in;
     sdx_tensor *out;
     size_t lines, inner;          /* lines, and those that lie side by side */
     size_t in_line, out_line;     /* elements along the axis */
     size_t in_parts, out_parts;   /* 1: real, 2: complex */
     bool inverse, onesided;
-    sdx_complex *work;
+    char *lines_memory; /* a line per slot */
 } dft_job;
 
-static void load_line(const dft_job *job, size_t at, sdx_complex *line) {
-    size_t step = job->inner * job->in_parts;
-    size_t used = job->in_line < job->fft.length ? job->in_line : job->fft.length;
-    for (size_t k = 0; k < used; k++) {
-        line[k].re = sdx_signal_load(job->in, at + k * step);
-        line[k].im = job->in_parts == 2 ? sdx_signal_load(job->in, at + k * step + 1) : 0;
+static void load_line(const dft_job *job, size_t at, void *line) {
+    const sdx_fft_plan *fft = &job->fft;
+    size_t step = job->inner * job->in_parts, n = fft->length;
+    size_t used = job->in_line < n ? job->in_line : n;
+    bool mirror = job->inverse && job->onesided;
+    for (size_t k = 0; k < n; k++) {
+        double re = 0, im = 0;
+        if (k < used) re = sdx_signal_load(job->in, at + k * step);
+        if (k < used && job->in_parts == 2) im = sdx_signal_load(job->in, at + k * step + 1);
+        /* The other half is the mirror image; what has no partner must be real. */
+        if (mirror && 2 * k > n) {
+            sdx_fft_get(fft, line, n - k, &re, &im);
+            im = -im;
+        } else if (mirror && (k == 0 || 2 * k == n)) {
+            im = 0;
+        }
+        sdx_fft_set(fft, line, k, re, im);
     }
-    for (size_t k = used; k < job->fft.length; k++) line[k] = (sdx_complex){0, 0};
-    if (!job->inverse || !job->onesided) return;
-    /* The other half is the mirror image; what has no partner must be real. */
-    size_t n = job->fft.length;
-    line[0].im = 0;
-    if (n % 2 == 0) line[n / 2].im = 0;
-    for (size_t k = n / 2 + 1; k < n; k++) line[k] = (sdx_complex){line[n - k].re, -line[n - k].im};
-}
-
-static void swap_parts(sdx_complex *line, size_t n) {
-    for (size_t k = 0; k < n; k++) line[k] = (sdx_complex){line[k].im, line[k].re};
 }
 
 static void dft_slots(void *arg, size_t begin, size_t end) {
     const dft_job *job = arg;
-    size_t n = job->fft.length;
-    double scale = job->inverse ? 1 / (double)n : 1;
     for (size_t slot = begin; slot < end; slot++) {
-        sdx_complex *line = job->work + slot * job->fft.size;
+        void *line = job->lines_memory + slot * sdx_fft_line_bytes(&job->fft);
         for (size_t l = slot; l < job->lines; l += SDX_FFT_SLOTS) {
             size_t outer = l / job->inner, inner = l % job->inner;
             load_line(job, (outer * job->in_line * job->inner + inner) * job->in_parts, line);
-            if (job->inverse) swap_parts(line, n);
-            sdx_fft_run(&job->fft, line);
-            if (job->inverse) swap_parts(line, n);
+            sdx_fft_run(&job->fft, line, job->inverse);
             size_t to = (outer * job->out_line * job->inner + inner) * job->out_parts;
             for (size_t k = 0; k < job->out_line; k++, to += job->inner * job->out_parts) {
-                sdx_signal_store(job->out, to, line[k].re * scale);
-                if (job->out_parts == 2) sdx_signal_store(job->out, to + 1, line[k].im * scale);
+                double re, im;
+                sdx_fft_get(&job->fft, line, k, &re, &im);
+                sdx_signal_store(job->out, to, re);
+                if (job->out_parts == 2) sdx_signal_store(job->out, to + 1, im);
             }
         }
     }
@@ -161,9 +159,8 @@ static sdx_status dft_run(sdx_call *call) {
     job.out_parts = (size_t)out->dims[out->rank - 1];
     job.inner = sdx_dims_product(in->dims, (int32_t)axis + 1, in->rank - 1);
     job.lines = out->count / job.out_line / job.out_parts;
-    sdx_complex *memory = call->scratch;
-    sdx_fft_init(&job.fft, (size_t)length, memory);
-    job.work = memory + sdx_fft_plan_count((size_t)length);
+    sdx_fft_init(&job.fft, (size_t)length, job.out->dtype == SDX_DTYPE_FLOAT64, call->scratch);
+    job.lines_memory = (char *)call->scratch + sdx_fft_plan_bytes(&job.fft);
     bool small = job.lines * job.fft.size < 4096;
     sdx_call_parallel(call, SDX_FFT_SLOTS, small ? SDX_FFT_SLOTS : 1, dft_slots, &job);
     return SDX_STATUS_OK;
@@ -230,30 +227,33 @@ static sdx_status stft_infer(sdx_infer *inf) {
 }
 
 typedef struct stft_job {
-    sdx_fft fft;
+    sdx_fft_plan fft;
     const sdx_tensor *signal, *window;
     sdx_tensor *out;
     size_t step, frames, bins, parts, samples;
-    sdx_complex *work;
+    char *lines_memory; /* a line per slot */
 } stft_job;
 
 static void stft_slots(void *arg, size_t begin, size_t end) {
     const stft_job *job = arg;
     size_t total = (size_t)job->out->dims[0] * job->frames;
     for (size_t slot = begin; slot < end; slot++) {
-        sdx_complex *line = job->work + slot * job->fft.size;
+        void *line = job->lines_memory + slot * sdx_fft_line_bytes(&job->fft);
         for (size_t f = slot; f < total; f += SDX_FFT_SLOTS) {
             size_t first = f / job->frames * job->samples + f % job->frames * job->step;
             for (size_t k = 0; k < job->fft.length; k++) {
                 size_t at = (first + k) * job->parts;
                 double weight = job->window ? sdx_signal_load(job->window, k) : 1;
-                line[k].re = weight * sdx_signal_load(job->signal, at);
-                line[k].im = job->parts == 2 ? weight * sdx_signal_load(job->signal, at + 1) : 0;
+                double re = weight * sdx_signal_load(job->signal, at);
+                double im = job->parts == 2 ? weight * sdx_signal_load(job->signal, at + 1) : 0;
+                sdx_fft_set(&job->fft, line, k, re, im);
             }
-            sdx_fft_run(&job->fft, line);
+            sdx_fft_run(&job->fft, line, false);
             for (size_t k = 0; k < job->bins; k++) {
-                sdx_signal_store(job->out, 2 * (f * job->bins + k), line[k].re);
-                sdx_signal_store(job->out, 2 * (f * job->bins + k) + 1, line[k].im);
+                double re, im;
+                sdx_fft_get(&job->fft, line, k, &re, &im);
+                sdx_signal_store(job->out, 2 * (f * job->bins + k), re);
+                sdx_signal_store(job->out, 2 * (f * job->bins + k) + 1, im);
             }
         }
     }
@@ -276,9 +276,8 @@ static sdx_status stft_run(sdx_call *call) {
     job.parts = signal->rank == 3 ? (size_t)signal->dims[2] : 1;
     job.frames = (size_t)job.out->dims[1];
     job.bins = (size_t)job.out->dims[2];
-    sdx_complex *memory = call->scratch;
-    sdx_fft_init(&job.fft, (size_t)length, memory);
-    job.work = memory + sdx_fft_plan_count((size_t)length);
+    sdx_fft_init(&job.fft, (size_t)length, job.out->dtype == SDX_DTYPE_FLOAT64, call->scratch);
+    job.lines_memory = (char *)call->scratch + sdx_fft_plan_bytes(&job.fft);
     bool small = job.frames * job.fft.size < 4096;
     sdx_call_parallel(call, SDX_FFT_SLOTS, small ? SDX_FFT_SLOTS : 1, stft_slots, &job);
     return SDX_STATUS_OK;

@@ -1,106 +1,160 @@
-/* signal_fft.c - the Fourier transform of signal.h. */
+/* signal_fft.c - the Fourier transform of signal.h: plans, Bluestein's method, and the passes of
+ * signal_passes.h made for float and double. */
 #include "ops/signal.h"
 
 #include <math.h>
 
 #define PI 3.14159265358979323846
+/* A pass costs as much per element as its factor: above this, Bluestein's method is cheaper. */
+#define LARGEST_FACTOR 31
 
-static sdx_complex times(sdx_complex a, sdx_complex b) {
-    return (sdx_complex){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
+#define T float
+#define LOCAL(x) f32_##x
+#include "ops/signal_passes.h"
+#undef T
+#undef LOCAL
+#define T double
+#define LOCAL(x) f64_##x
+#include "ops/signal_passes.h"
 
-static bool power_of_two(size_t n) { return (n & (n - 1)) == 0; }
+/* ---- plans ----------------------------------------------------------------------------------- */
 
-size_t sdx_fft_size(size_t length) {
-    if (length < 2) return 1;
-    if (power_of_two(length)) return length;
-    size_t size = 1;
-    while (size < 2 * length - 1) size *= 2;
-    return size;
-}
-
-size_t sdx_fft_plan_count(size_t length) {
-    size_t size = sdx_fft_size(length);
-    return size / 2 + 1 + (power_of_two(length) ? 0 : length + size);
-}
-
-sdx_expr sdx_infer_fft_scratch(sdx_infer *inf, sdx_expr length) {
-    /* The plan, and `slots` work areas of at most 4 times the length. */
-    int64_t each = 7 + 4 * SDX_FFT_SLOTS, size = (int64_t)sizeof(sdx_complex);
-    sdx_expr count = sdx_inf_mul(inf, length, sdx_expr_const(each));
-    count = sdx_inf_add(inf, count, sdx_expr_const(8 + 4 * SDX_FFT_SLOTS));
-    return sdx_inf_mul(inf, count, sdx_expr_const(size));
-}
-
-/* Decimation in time over `size` elements: reversed order of bits, then butterflies. */
-static void transform(const sdx_fft *fft, sdx_complex *x) {
-    size_t size = fft->size;
-    for (size_t i = 1, j = 0; i < size; i++) {
-        size_t bit = size >> 1;
-        for (; j & bit; bit >>= 1) j ^= bit;
-        j ^= bit;
-        if (i < j) {
-            sdx_complex swap = x[i];
-            x[i] = x[j];
-            x[j] = swap;
-        }
+/* Fours, then a two in front, then the odd factors. Returns what is left over: 1 if all is well. */
+static size_t split(sdx_fft_plan *plan, size_t n) {
+    plan->factor_count = 0;
+    for (; n % 4 == 0; n /= 4) plan->factors[plan->factor_count++] = 4;
+    if (n % 2 == 0) {
+        n /= 2;
+        plan->factors[plan->factor_count] = plan->factors[0];
+        plan->factors[0] = 2;
+        plan->factor_count++;
     }
-    for (size_t half = 1, step = size / 2; half < size; half *= 2, step /= 2)
-        for (size_t block = 0; block < size; block += 2 * half)
-            for (size_t k = 0; k < half; k++) {
-                sdx_complex *a = &x[block + k], *b = &x[block + k + half];
-                sdx_complex turned = times(*b, fft->turns[k * step]);
-                *b = (sdx_complex){a->re - turned.re, a->im - turned.im};
-                *a = (sdx_complex){a->re + turned.re, a->im + turned.im};
-            }
+    for (size_t p = 3; p <= LARGEST_FACTOR; p += 2)
+        for (; n % p == 0; n /= p) plan->factors[plan->factor_count++] = p;
+    return n;
 }
 
-void sdx_fft_init(sdx_fft *fft, size_t length, sdx_complex *memory) {
-    size_t size = sdx_fft_size(length);
-    *fft = (sdx_fft){.length = length, .size = size, .turns = memory};
-    for (size_t k = 0; k < size / 2; k++) {
-        double angle = -2 * PI * (double)k / (double)size;
-        memory[k] = (sdx_complex){cos(angle), sin(angle)};
-    }
-    if (power_of_two(length)) return;
-    sdx_complex *chirp = memory + size / 2 + 1, *kernel = chirp + length;
+static size_t complex_size(const sdx_fft_plan *plan) {
+    return plan->wide ? sizeof(f64_complex) : sizeof(f32_complex);
+}
+
+/* exp(i pi n^2 / length) convolved with itself turned over gives the transform. */
+static void make_chirp(sdx_fft_plan *plan, f64_complex *memory, f64_complex *spare) {
+    size_t length = plan->length, size = plan->size;
+    f64_complex *chirp = memory, *kernel = memory + length;
     for (size_t n = 0; n < length; n++) {
         /* n^2 modulo the period, so that the angle stays small and exact. */
         uint64_t square = (uint64_t)n * n % (2 * (uint64_t)length);
         double angle = -PI * (double)square / (double)length;
-        chirp[n] = (sdx_complex){cos(angle), sin(angle)};
+        chirp[n] = (f64_complex){cos(angle), sin(angle)};
     }
-    for (size_t n = 0; n < size; n++) kernel[n] = (sdx_complex){0, 0};
+    for (size_t n = 0; n < size; n++) kernel[n] = (f64_complex){0, 0};
     for (size_t n = 0; n < length; n++) {
-        sdx_complex turned = {chirp[n].re, -chirp[n].im};
-        kernel[n] = turned;
-        if (n > 0) kernel[size - n] = turned;
+        kernel[n] = (f64_complex){chirp[n].re, -chirp[n].im};
+        if (n > 0) kernel[size - n] = kernel[n];
     }
-    transform(fft, kernel);
+    f64_transform(plan, kernel, spare);
     for (size_t n = 0; n < size; n++) {
         kernel[n].re /= (double)size;
         kernel[n].im /= (double)size;
     }
-    fft->chirp = chirp;
-    fft->kernel = kernel;
+    plan->chirp = chirp;
+    plan->kernel = kernel;
 }
 
-void sdx_fft_run(const sdx_fft *fft, sdx_complex *work) {
-    if (fft->chirp == NULL) {
-        transform(fft, work);
+void sdx_fft_init(sdx_fft_plan *plan, size_t length, bool wide, void *memory) {
+    *plan = (sdx_fft_plan){.length = length, .size = length, .wide = wide, .turns = memory};
+    if (split(plan, length) == 1) {
+        if (wide)
+            f64_make_turns(length, memory);
+        else
+            f32_make_turns(length, memory);
         return;
     }
-    for (size_t n = 0; n < fft->length; n++) work[n] = times(work[n], fft->chirp[n]);
-    for (size_t n = fft->length; n < fft->size; n++) work[n] = (sdx_complex){0, 0};
-    transform(fft, work);
-    for (size_t n = 0; n < fft->size; n++) { /* swapped: the way back is the inverse */
-        sdx_complex product = times(work[n], fft->kernel[n]);
-        work[n] = (sdx_complex){product.im, product.re};
-    }
-    transform(fft, work);
-    for (size_t n = 0; n < fft->length; n++)
-        work[n] = times((sdx_complex){work[n].im, work[n].re}, fft->chirp[n]);
+    plan->wide = true;
+    plan->size = 1;
+    while (plan->size < 2 * length - 1) plan->size *= 2;
+    split(plan, plan->size);
+    f64_complex *turns = memory;
+    f64_make_turns(plan->size, turns);
+    /* The spare room of the last transform is the first line's, which lies behind the plan. */
+    f64_complex *chirp = turns + plan->size;
+    make_chirp(plan, chirp, chirp + length + plan->size);
 }
+
+size_t sdx_fft_plan_bytes(const sdx_fft_plan *plan) {
+    size_t count = plan->chirp ? 2 * plan->size + plan->length : plan->size;
+    return count * complex_size(plan);
+}
+
+size_t sdx_fft_line_bytes(const sdx_fft_plan *plan) {
+    return 2 * plan->size * complex_size(plan);
+}
+
+sdx_expr sdx_infer_fft_scratch(sdx_infer *inf, sdx_expr length) {
+    /* size is below 4 times the length: 9 lengths for the plan, 8 for each line. */
+    int64_t each = (9 + 8 * SDX_FFT_SLOTS) * (int64_t)sizeof(f64_complex);
+    return sdx_inf_mul(inf, length, sdx_expr_const(each));
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+void sdx_fft_set(const sdx_fft_plan *plan, void *line, size_t k, double re, double im) {
+    if (plan->wide)
+        ((f64_complex *)line)[k] = (f64_complex){re, im};
+    else
+        ((f32_complex *)line)[k] = (f32_complex){(float)re, (float)im};
+}
+
+void sdx_fft_get(const sdx_fft_plan *plan, const void *line, size_t k, double *re, double *im) {
+    if (plan->wide) {
+        *re = ((const f64_complex *)line)[k].re;
+        *im = ((const f64_complex *)line)[k].im;
+    } else {
+        *re = (double)((const f32_complex *)line)[k].re;
+        *im = (double)((const f32_complex *)line)[k].im;
+    }
+}
+
+static void run_chirp(const sdx_fft_plan *plan, f64_complex *line) {
+    const f64_complex *chirp = plan->chirp, *kernel = plan->kernel;
+    f64_complex *spare = line + plan->size;
+    for (size_t n = 0; n < plan->length; n++) line[n] = f64_mul(line[n], chirp[n]);
+    for (size_t n = plan->length; n < plan->size; n++) line[n] = (f64_complex){0, 0};
+    f64_transform(plan, line, spare);
+    for (size_t n = 0; n < plan->size; n++) line[n] = f64_mul(line[n], kernel[n]);
+    f64_swap_parts(line, plan->size); /* the way back is the inverse */
+    f64_transform(plan, line, spare);
+    f64_swap_parts(line, plan->length);
+    for (size_t n = 0; n < plan->length; n++) line[n] = f64_mul(line[n], chirp[n]);
+}
+
+/* The inverse is the same with real and imaginary parts swapped on both sides. */
+void sdx_fft_run(const sdx_fft_plan *plan, void *line, bool inverse) {
+    size_t n = plan->length;
+    if (!plan->wide) {
+        f32_complex *x = line;
+        float scale = (float)(1.0 / (double)n);
+        if (inverse) f32_swap_parts(x, n);
+        f32_transform(plan, x, x + plan->size);
+        if (inverse) f32_swap_parts(x, n);
+        for (size_t k = 0; k < n && inverse; k++)
+            x[k] = (f32_complex){x[k].re * scale, x[k].im * scale};
+        return;
+    }
+    f64_complex *x = line;
+    double scale = 1.0 / (double)n;
+    if (inverse) f64_swap_parts(x, n);
+    if (plan->chirp)
+        run_chirp(plan, x);
+    else
+        f64_transform(plan, x, x + plan->size);
+    if (inverse) f64_swap_parts(x, n);
+    for (size_t k = 0; k < n && inverse; k++)
+        x[k] = (f64_complex){x[k].re * scale, x[k].im * scale};
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
 
 /* Held inside 64 bits; NaN becomes 0. */
 static int64_t whole(double value) {

@@ -11,13 +11,6 @@ typedef struct normalizer_params {
     size_t count;
 } normalizer_params;
 
-static int compare(const void *a, const void *b) {
-    const sdx_string *x = a, *y = b;
-    const size_t common = x->size < y->size ? x->size : y->size;
-    const int order = common ? memcmp(x->data, y->data, common) : 0;
-    return order ? order : (x->size > y->size) - (x->size < y->size);
-}
-
 /* The form that words are compared in. */
 static sdx_case folding(const normalizer_params *p) {
     return p->case_sensitive ? SDX_CASE_NONE : SDX_CASE_LOWER;
@@ -42,7 +35,7 @@ static sdx_status normalizer_prepare(sdx_prep *prep) {
         sdx_text_case(words[i].data, words[i].size, folding(p), text);
         p->stopwords[i] = (sdx_string){text, size};
     }
-    qsort(p->stopwords, p->count, sizeof *p->stopwords, compare);
+    qsort(p->stopwords, p->count, sizeof *p->stopwords, sdx_text_compare);
     return SDX_STATUS_OK;
 }
 
@@ -71,7 +64,8 @@ static bool is_stopword(const normalizer_params *p, const sdx_string *word, char
         folded.size = sdx_text_case(word->data, word->size, folding(p), buffer);
         folded.data = buffer;
     }
-    return bsearch(&folded, p->stopwords, p->count, sizeof folded, compare) != NULL;
+    return bsearch(&folded, p->stopwords, p->count, sizeof folded, sdx_text_compare) !=
+           NULL;
 }
 
 /* Marks the words to keep; returns how many there are. */

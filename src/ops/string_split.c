@@ -45,9 +45,9 @@ static const char *find_space(const char *text, const char *end) {
 
 /* Number of parts; writes them unless out is NULL. */
 static size_t split_at_space(const sdx_string *in, int64_t most, sdx_string *out) {
-    const char *text = in->data, *end = text + in->size;
     size_t parts = 0;
-    if (in->size == 0) return 0;
+    if (in->size == 0) return 0; /* data may be NULL */
+    const char *text = in->data, *end = text + in->size;
     for (text = skip_space(text, end); text < end; text = skip_space(text, end)) {
         /* The last part allowed takes all that is left, white space at its end included. */
         const bool last = most >= 0 && parts == (uint64_t)most;

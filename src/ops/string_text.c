@@ -78,6 +78,13 @@ size_t sdx_text_space(const char *text, size_t left) {
     return space ? length : 0;
 }
 
+int sdx_text_compare(const void *a, const void *b) {
+    const sdx_string *x = a, *y = b;
+    const size_t common = x->size < y->size ? x->size : y->size;
+    const int order = common ? memcmp(x->data, y->data, common) : 0;
+    return order ? order : (x->size > y->size) - (x->size < y->size);
+}
+
 char *sdx_call_text(sdx_call *call, size_t size) {
     char *text = call->host->text(call->host, size);
     if (!text) sdx_fail_memory(call->error, size, "text");

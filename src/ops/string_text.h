@@ -20,6 +20,9 @@ size_t sdx_text_case(const char *text, size_t size, sdx_case how, char *out);
  * four ASCII separators that Python counts in. */
 size_t sdx_text_space(const char *text, size_t left);
 
+/* Order of two strings by their bytes, for qsort and bsearch. */
+int sdx_text_compare(const void *a, const void *b);
+
 /* Text of `size` bytes that lives until the next run; NULL: error is set. */
 char *sdx_call_text(sdx_call *call, size_t size);
 

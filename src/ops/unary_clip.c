@@ -87,7 +87,6 @@ static void clip_contents(sdx_infer *inf) {
 }
 
 static sdx_status clip_infer(sdx_infer *inf) {
-    sdx_ew_check_later(inf);
     for (uint32_t i = 1; i < 3; i++)
         for (int32_t d = 0; d < sdx_infer_rank(inf, i); d++)
             SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, i, d), sdx_expr_const(1),

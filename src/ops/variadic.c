@@ -49,7 +49,6 @@ static sdx_status variadic_prepare(sdx_prep *prep) {
 static sdx_status variadic_infer(sdx_infer *inf) {
     const variadic_op *op = inf->def->aux;
     inf->scratch = sdx_expr_const((int64_t)(inf->in_count * sizeof(sdx_ew)));
-    sdx_ew_check_later(inf);
     for (uint32_t i = 0; i < inf->in_count; i++)
         if (!sdx_infer_present(inf, i)) return sdx_infer_fail(inf, "input %u is left out", i);
     /* Until version 7 there was no broadcasting. */

@@ -280,7 +280,7 @@ static void data_dependent_shapes(void **state) {
         assert_int_equal(sdx_context_run(f.context, &f.error), SDX_STATUS_OK);
         const sdx_tensor *y = sdx_context_output(f.context, 0);
         assert_int_equal(y->count, 3 - (size_t)round);
-        data[1 + 2 * round] = 0;
+        data[round == 0 ? 1 : 3] = 0;
     }
     sdx_memory_info memory = {.struct_size = sizeof memory};
     sdx_context_get_memory(f.context, &memory);

@@ -1,0 +1,3 @@
+# Both ways to a command's help say the same.
+"$SARDONYX" inspect --help
+diff <("$SARDONYX" inspect --help) <("$SARDONYX" help inspect)

@@ -1,0 +1,2 @@
+# Control characters reach no terminal.
+"$SARDONYX" inspect names.onnx --nodes

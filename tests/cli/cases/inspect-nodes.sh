@@ -1,0 +1,1 @@
+"$SARDONYX" inspect linear.onnx --nodes --values

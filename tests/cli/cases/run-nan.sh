@@ -1,0 +1,1 @@
+"$SARDONYX" run nan.onnx --input x=three.npy 2> /dev/null

@@ -1,0 +1,1 @@
+"$SARDONYX" run unsupported.onnx --random 1 --dim n=2

@@ -1,0 +1,1 @@
+"$SARDONYX" test cases/fail

@@ -1,0 +1,1 @@
+"$SARDONYX" frobnicate x.onnx
