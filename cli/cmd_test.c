@@ -211,6 +211,8 @@ static void run_case(const char *folder, totals *sum) {
     bool good = read_tolerances(&t) && open_model(&t, (int)sum->optimize, &error) &&
                 run_data_sets(&t, &error);
     const char *reason = t.message[0] ? t.message : error.message;
+    size_t length = strlen(folder); /* the folder stands before the reason; not in it again */
+    if (strncmp(reason, folder, length) == 0 && reason[length] == '/') reason += length + 1;
     if (good) {
         sum->passed++;
         if (!sum->quiet) print_case("pass", folder, NULL);

@@ -59,7 +59,8 @@ static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options
 
 /* Messages about a file begin with its name. */
 static void prefix_path(sdx_error *error, const char *path) {
-    if (!error || strncmp(error->message, path, strlen(path)) == 0) return;
+    size_t size = strlen(path);
+    if (!error || (strncmp(error->message, path, size) == 0 && error->message[size] == ':')) return;
     sdx_error copy = *error;
     sdx_error_clear(error);
     sdx_fail_at(error, copy.code, copy.position, "%.300s: %s", path, copy.message);

@@ -220,7 +220,8 @@ size_t sdx_model_attribute_text(const sdx_model *model, size_t node_index, size_
     if (!node || attribute >= node->attr_count) return 0;
     const sdx_attr *attr = &node->attrs[attribute];
     text_out out = {buffer, size, 0};
-    bool list = attr->kind >= SDX_ATTR_FLOATS && attr->kind <= SDX_ATTR_GRAPHS;
+    bool list = (attr->kind >= SDX_ATTR_FLOATS && attr->kind <= SDX_ATTR_GRAPHS) ||
+                attr->kind == SDX_ATTR_SPARSE_TENSORS || attr->kind == SDX_ATTR_TYPES;
     put(&out, "%s=%s", attr->name, list ? "[" : "");
     for (size_t i = 0; i < attr->count && i < MAX_SHOWN; i++) {
         if (i) put(&out, ",");

@@ -231,6 +231,10 @@ sdx_status sdx_load_attr(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope,
                            out->name, (int)parts.reference.size,
                            (const char *)parts.reference.data);
         follow_reference(scope, &parts, out, present);
+        /* A graph that came with the call belongs to the node that uses it. */
+        bool graphs = out->kind == SDX_ATTR_GRAPH || out->kind == SDX_ATTR_GRAPHS;
+        for (size_t i = 0; graphs && i < out->count; i++)
+            sdx_graph_at(loader->module, out->as.graphs[i])->owner = owner;
         if (*present && parts.declared && (int32_t)out->kind != parts.declared)
             return sdx_bad(loader, parts.position, "attribute '%s' expects type %d but the call "
                                                    "gives type %d",

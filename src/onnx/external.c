@@ -126,7 +126,7 @@ static sdx_status open_file(sdx_external *external, const sdx_external_request *
         return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, request->position,
                            "tensor '%s': external data '%s': %s", request->tensor, shown,
                            errno == EXDEV ? "leads out of the model's folder" : strerror(errno));
-    struct stat info;
+    struct stat info = {0};
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink > 1) {
         bool linked = S_ISREG(info.st_mode);
         close(fd);
@@ -203,6 +203,7 @@ sdx_status sdx_external_get(sdx_external *external, const sdx_external_request *
                            request->tensor, (int)request->location.size,
                            (const char *)request->location.data, size,
                            (unsigned long long)request->offset, (unsigned long long)length);
-    *out = (sdx_span){file->file.data + request->offset, (size_t)length};
+    /* An empty file has no address to add to. */
+    *out = (sdx_span){size ? file->file.data + request->offset : NULL, (size_t)length};
     return SDX_STATUS_OK;
 }

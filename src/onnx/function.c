@@ -85,7 +85,8 @@ sdx_status sdx_load_functions(sdx_loader *loader, const sdx_pb_field *fields, si
 sdx_function *sdx_find_function(const sdx_loader *loader, sdx_span domain, sdx_span name,
                                 sdx_span overload) {
     if (loader->function_count == 0) return NULL;
-    char buffer[1024];
+    if (domain.size == 7 && memcmp(domain.data, "ai.onnx", 7) == 0) domain.size = 0;
+    char buffer[3 * SDX_MOST_OP_NAME + 2];
     size_t size = domain.size + name.size + overload.size + 2;
     if (size > sizeof buffer) return NULL;
     memset(buffer, 0, sizeof buffer);
@@ -226,7 +227,7 @@ sdx_status sdx_inline_call(sdx_loader *loader, sdx_function *function, const sdx
                        .depth = scope->depth + 1};
     sdx_fields fields = {0};
     sdx_pb_reader body =
-        sdx_pb_open(function->body, loader->file.data, loader->module->limits.max_depth);
+        sdx_pb_open(function->body, loader->file.data, sdx_message_depth(loader));
     sdx_status status = sdx_scope_open(loader, &inner, call->position);
     function->active = true;
     if (status == SDX_STATUS_OK) status = sdx_fields_read(loader, body, &fields);

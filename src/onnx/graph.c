@@ -67,6 +67,7 @@ static sdx_status name_open_dims(sdx_loader *loader, sdx_value_def *value) {
         const char *name = sdx_arena_printf(&loader->module->arena, "%s.%zu", value->name, i);
         if (!name) return sdx_load_no_memory(loader);
         dims[i] = sdx_expr_symbol(loader->module->pool, name, strlen(name));
+        if (sdx_expr_is_unknown(dims[i])) return sdx_load_no_memory(loader);
     }
     value->type.dims = dims;
     return SDX_STATUS_OK;
@@ -95,8 +96,10 @@ static sdx_status name_unbound_expressions(sdx_loader *loader, const sdx_id *ids
                 char text[256];
                 size_t length = sdx_expr_text(pool, dim, text, sizeof text);
                 if (length >= sizeof text) length = sizeof text - 1;
+                sdx_expr whole = sdx_expr_symbol(pool, text, length);
+                if (sdx_expr_is_unknown(whole)) return sdx_load_no_memory(loader);
                 /* The array is this loader's own: name_open_dims made it. */
-                ((sdx_expr *)(uintptr_t)type->dims)[d] = sdx_expr_symbol(pool, text, length);
+                ((sdx_expr *)(uintptr_t)type->dims)[d] = whole;
             }
         }
         if (pass == 0) sdx_expr_evaluate(pool, bound, results);

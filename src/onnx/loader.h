@@ -24,7 +24,9 @@ typedef struct sdx_function {
     sdx_opset *opsets;
     size_t opset_count;
     uint64_t position;
-    bool active; /* being inlined now: a second entry is a recursion */
+    bool active; /* being inlined (or counted) now: a second entry is a recursion */
+    bool counted;
+    uint64_t nodes; /* that a call comes to, once counted */
 } sdx_function;
 
 /* The call through which a function body is being read. */
@@ -57,7 +59,6 @@ typedef struct sdx_loader {
     size_t function_count;
     sdx_map function_index; /* "domain\0name\0overload" -> index */
     uint64_t nodes_read;    /* calls included, against limits.max_nodes */
-    uint64_t fields_read;   /* of function bodies, over all calls */
 } sdx_loader;
 
 sdx_status sdx_load_graph(sdx_loader *loader, const sdx_pb_reader *in, sdx_scope *parent,
@@ -80,6 +81,10 @@ sdx_status sdx_load_opset(sdx_loader *loader, sdx_pb_reader in, sdx_opset *list,
 sdx_status sdx_alloc_opsets(sdx_loader *loader, size_t count, sdx_opset **out);
 sdx_status sdx_inline_call(sdx_loader *loader, sdx_function *function, const sdx_node *call,
                            sdx_scope *scope);
+/* Fails where inlining all calls would pass the limits; costs one look at each function. */
+sdx_status sdx_check_expansion(sdx_loader *loader, const sdx_pb_reader *graph);
+/* Levels of messages that the limit on subgraphs and functions allows. */
+uint32_t sdx_message_depth(const sdx_loader *loader);
 sdx_function *sdx_find_function(const sdx_loader *loader, sdx_span domain, sdx_span name,
                                 sdx_span overload);
 /* A Constant node's attribute as a constant. */

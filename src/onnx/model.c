@@ -135,10 +135,17 @@ static sdx_status load(sdx_loader *loader, const sdx_pb_reader *in, const sdx_fi
     sdx_pb_reader graph;
     SDX_TRY(sdx_pb_expect(graph_field, SDX_WIRE_BYTES, "graph", loader->error));
     SDX_TRY(sdx_pb_enter(in, graph_field, &graph, loader->error));
+    SDX_TRY(sdx_check_expansion(loader, &graph));
     sdx_scope outermost = {.opsets = loader->module->opsets,
                            .opset_count = loader->module->opset_count};
     sdx_id id;
     return sdx_load_graph(loader, &graph, NULL, &outermost, SDX_NONE, &id);
+}
+
+/* A subgraph sits three messages deep in the one around it: node, attribute, graph. */
+uint32_t sdx_message_depth(const sdx_loader *loader) {
+    uint32_t depth = loader->module->limits.max_depth;
+    return depth > UINT32_MAX / 8 ? UINT32_MAX : depth * 3 + 16;
 }
 
 sdx_status sdx_onnx_load(sdx_span file, sdx_external *external, sdx_module *module,
@@ -146,10 +153,7 @@ sdx_status sdx_onnx_load(sdx_span file, sdx_external *external, sdx_module *modu
     sdx_loader loader = {.module = module, .file = file, .error = error, .external = external};
     if (file.size == 0) return sdx_fail(error, SDX_STATUS_BAD_MODEL, "the file is empty");
     sdx_map_init(&loader.function_index, module->allocator);
-    /* A subgraph sits three messages deep in the one around it: node, attribute, graph. */
-    uint32_t depth = module->limits.max_depth > UINT32_MAX / 8 ? UINT32_MAX
-                                                              : module->limits.max_depth * 3 + 16;
-    sdx_pb_reader in = sdx_pb_open(file, file.data, depth);
+    sdx_pb_reader in = sdx_pb_open(file, file.data, sdx_message_depth(&loader));
     sdx_fields fields;
     sdx_status status = sdx_fields_read(&loader, in, &fields);
     if (status == SDX_STATUS_OK) status = load(&loader, &in, &fields);

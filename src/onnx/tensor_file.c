@@ -82,37 +82,63 @@ static sdx_status read_list(sdx_loader *loader, sdx_pb_reader in, sdx_kind kind,
     return status;
 }
 
-/* MapProto: keys as integers (3) or strings (4), values as a SequenceProto (5). */
+enum { MAP_INT_KEYS = 3, MAP_STRING_KEYS = 4, MAP_VALUES = 5 };
+
+/* One field of keys: a string, an integer, or a packed run of integers. An integer is kept in the
+ * size of an sdx_string, so that one vector serves both. */
+static sdx_status read_keys(sdx_loader *loader, const sdx_pb_field *field, sdx_vector *keys) {
+    sdx_span run = field->bytes;
+    uint64_t number = field->varint;
+    bool text = field->number == MAP_STRING_KEYS;
+    bool packed = !text && field->wire == SDX_WIRE_BYTES;
+    if (!packed)
+        SDX_TRY(sdx_pb_expect(field, text ? SDX_WIRE_BYTES : SDX_WIRE_VARINT, "keys",
+                              loader->error));
+    for (bool more = !packed || run.size; more; more = packed && run.size) {
+        if (packed && !sdx_pb_varint(&run, &number))
+            return sdx_bad(loader, field->position, "a map's keys end within a number");
+        sdx_string *slot = sdx_vector_push(keys, loader->module->allocator, sizeof *slot);
+        if (!slot) return sdx_load_no_memory(loader);
+        *slot = text ? (sdx_string){(const char *)field->bytes.data, field->bytes.size}
+                     : (sdx_string){NULL, (size_t)number};
+    }
+    return SDX_STATUS_OK;
+}
+
+static sdx_status read_map_fields(sdx_loader *loader, sdx_pb_reader in,
+                                  const sdx_allocator *allocator, sdx_vector *keys,
+                                  uint32_t *key_field, sdx_value **values) {
+    sdx_pb_field field;
+    sdx_status status = SDX_STATUS_OK;
+    while (sdx_pb_next(&in, &field, &status, loader->error)) {
+        if (field.number == MAP_INT_KEYS || field.number == MAP_STRING_KEYS) {
+            if (*key_field && *key_field != field.number)
+                return sdx_bad(loader, field.position, "a map has integers and strings as keys");
+            *key_field = field.number;
+            SDX_TRY(read_keys(loader, &field, keys));
+        }
+        if (field.number != MAP_VALUES) continue;
+        if (*values) return sdx_bad(loader, field.position, "a map has its values twice");
+        sdx_pb_reader inner;
+        SDX_TRY(sdx_pb_expect(&field, SDX_WIRE_BYTES, "values", loader->error));
+        SDX_TRY(sdx_pb_enter(&in, &field, &inner, loader->error));
+        SDX_TRY(read_list(loader, inner, SDX_KIND_SEQUENCE, allocator, values));
+    }
+    SDX_TRY(status);
+    size_t count = *values ? (*values)->item_count : 0;
+    if (count == keys->count) return SDX_STATUS_OK;
+    return sdx_bad(loader, sdx_pb_position(&in), "a map has %zu keys and %zu values", keys->count,
+                   count);
+}
+
+/* MapProto: keys as integers or strings, values as a SequenceProto. */
 static sdx_status read_map(sdx_loader *loader, sdx_pb_reader in, const sdx_allocator *allocator,
                            sdx_value **out) {
     sdx_vector keys = {0};
-    bool text = false;
-    sdx_pb_field field;
-    sdx_status status = SDX_STATUS_OK;
-    int32_t key_type = SDX_DTYPE_INT64;
+    uint32_t key_field = 0;
     sdx_value *values = NULL;
-    while (status == SDX_STATUS_OK && sdx_pb_next(&in, &field, &status, loader->error)) {
-        if (field.number == 2) status = sdx_pb_int32(&field, "key_type", &key_type, loader->error);
-        sdx_span run = field.bytes;
-        bool packed = field.number == 3 && field.wire == SDX_WIRE_BYTES;
-        bool one = (field.number == 3 && !packed) || field.number == 4;
-        while (one || (packed && run.size)) {
-            uint64_t number = field.varint;
-            if (packed && !sdx_pb_varint(&run, &number)) break;
-            sdx_string *slot = sdx_vector_push(&keys, loader->module->allocator, sizeof *slot);
-            if (!slot) break;
-            text = field.number == 4;
-            *slot = text ? (sdx_string){(const char *)field.bytes.data, field.bytes.size}
-                         : (sdx_string){NULL, (size_t)number};
-            one = false;
-        }
-        if (field.number != 5 || values) continue;
-        sdx_pb_reader inner;
-        status = sdx_pb_expect(&field, SDX_WIRE_BYTES, "values", loader->error);
-        if (status == SDX_STATUS_OK) status = sdx_pb_enter(&in, &field, &inner, loader->error);
-        if (status == SDX_STATUS_OK)
-            status = read_list(loader, inner, SDX_KIND_SEQUENCE, allocator, &values);
-    }
+    sdx_status status = read_map_fields(loader, in, allocator, &keys, &key_field, &values);
+    bool text = key_field == MAP_STRING_KEYS;
     sdx_value *map = NULL;
     if (status == SDX_STATUS_OK)
         status = sdx_value_alloc_list(allocator, SDX_KIND_MAP, 2, &map, loader->error);
@@ -224,19 +250,32 @@ static void write_items(sdx_pb_writer *to, const sdx_value *value) {
     }
 }
 
+/* The values of a map held in one tensor: in a file, a sequence of scalars. */
+static void write_elements(sdx_pb_writer *to, const sdx_tensor *tensor) {
+    size_t size = sdx_dtype_size(tensor->dtype);
+    sdx_pb_write_varint(to, 2, HOLDS_TENSOR);
+    for (size_t i = 0; i < tensor->count; i++) {
+        size_t mark = sdx_pb_write_begin(to, FIRST_VALUE_FIELD);
+        write_tensor(to, &(sdx_tensor){.dtype = tensor->dtype, .count = 1,
+                                       .data = (char *)tensor->data + i * size}, NULL);
+        sdx_pb_write_end(to, mark);
+    }
+}
+
 static void write_map(sdx_pb_writer *to, const sdx_value *value) {
     const sdx_tensor *keys = &value->items[0]->tensor;
     sdx_pb_write_varint(to, 2, (uint64_t)keys->dtype);
     for (size_t i = 0; i < keys->count; i++) {
         if (keys->dtype == SDX_DTYPE_STRING) {
             const sdx_string *text = (const sdx_string *)keys->data + i;
-            sdx_pb_write_bytes(to, 4, text->data, text->size);
+            sdx_pb_write_bytes(to, MAP_STRING_KEYS, text->data, text->size);
         } else {
-            sdx_pb_write_varint(to, 3, (uint64_t)((const int64_t *)keys->data)[i]);
+            sdx_pb_write_varint(to, MAP_INT_KEYS, (uint64_t)((const int64_t *)keys->data)[i]);
         }
     }
-    size_t mark = sdx_pb_write_begin(to, 5);
-    write_value(to, value->items[1], NULL);
+    size_t mark = sdx_pb_write_begin(to, MAP_VALUES);
+    if (value->items[1]->kind == SDX_KIND_TENSOR) write_elements(to, &value->items[1]->tensor);
+    else write_value(to, value->items[1], NULL);
     sdx_pb_write_end(to, mark);
 }
 

@@ -53,6 +53,11 @@ static sdx_status load_dim(sdx_loader *loader, sdx_pb_reader in, sdx_expr *out) 
                     SDX_STATUS_OK ||
                 sdx_expr_is_unknown(*out))
                 *out = sdx_expr_symbol(loader->module->pool, text, name.size);
+            if (sdx_expr_is_unknown(*out)) return sdx_load_no_memory(loader);
+            if (sdx_expr_is_const(*out) && sdx_expr_value(*out) < 0)
+                return sdx_bad(loader, field.position, "a shape has the dimension '%.*s', which is "
+                                                       "negative",
+                               name.size > 100 ? 100 : (int)name.size, text);
         }
     }
     return status;

@@ -19,7 +19,7 @@ static size_t part_offset(const sdx_tensor *whole, int32_t axis, int64_t first) 
            sdx_dtype_size(whole->dtype);
 }
 
-/* ---- Concat ----------------------------------------------------------------------------------- */
+/* ---- Concat --------------------------------------------------------------------------------- */
 
 typedef struct axis_params {
     int64_t axis;
@@ -62,7 +62,8 @@ static sdx_status concat_infer(sdx_infer *inf) {
     sdx_expr total = sdx_expr_const(0);
     for (uint32_t i = 0; i < inf->in_count; ++i) {
         const int32_t other = sdx_infer_rank(inf, i);
-        if (!sdx_infer_present(inf, i)) return sdx_infer_fail(inf, "input %u is missing", (unsigned)i);
+        if (!sdx_infer_present(inf, i))
+            return sdx_infer_fail(inf, "input %u is missing", (unsigned)i);
         if (other >= 0 && rank >= 0 && other != rank)
             return sdx_infer_fail(inf, "input %u has rank %d, but others have %d", (unsigned)i,
                                   (int)other, (int)rank);
@@ -107,14 +108,19 @@ static sdx_status concat_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_concat = {
-    .min_in = 1, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = SDX_VARIADIC,
+    .min_out = 1,
+    .max_out = 1,
     .flags = SDX_OP_SAME_TYPE,
     .in_types = {SDX_T_ALL},
     .params_size = sizeof(axis_params),
-    .prepare = concat_prepare, .infer = concat_infer, .run = concat_run,
+    .prepare = concat_prepare,
+    .infer = concat_infer,
+    .run = concat_run,
 };
 
-/* ---- Split ------------------------------------------------------------------------------------ */
+/* ---- Split ---------------------------------------------------------------------------------- */
 
 typedef struct split_params {
     int64_t axis;
@@ -251,12 +257,17 @@ static sdx_status split_run(sdx_call *call) {
     return SDX_STATUS_OK;
 }
 
-#define SPLIT_OP(name, most, lengths)                                                             \
-    const sdx_op_def name = {                                                                     \
-        .min_in = 1, .max_in = most, .min_out = 1, .max_out = SDX_VARIADIC,                       \
-        .in_types = {SDX_T_ALL, lengths},                                                         \
-        .params_size = sizeof(split_params),                                                      \
-        .prepare = split_prepare, .infer = split_infer, .run = split_run,                         \
+#define SPLIT_OP(name, most, lengths)                                                              \
+    const sdx_op_def name = {                                                                      \
+        .min_in = 1,                                                                               \
+        .max_in = most,                                                                            \
+        .min_out = 1,                                                                              \
+        .max_out = SDX_VARIADIC,                                                                   \
+        .in_types = {SDX_T_ALL, lengths},                                                          \
+        .params_size = sizeof(split_params),                                                       \
+        .prepare = split_prepare,                                                                  \
+        .infer = split_infer,                                                                      \
+        .run = split_run,                                                                          \
     }
 SPLIT_OP(sdx_op_split_1, 2, SDX_T_FLOATS); /* lengths are numbers of the data's own type */
 SPLIT_OP(sdx_op_split_2, 1, 0);

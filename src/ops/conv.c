@@ -70,23 +70,12 @@ void sdx_conv_resolve(const sdx_conv_params *params, const sdx_tensor *x, const 
 
 static sdx_status conv_prepare(sdx_prep *prep) { return sdx_conv_prepare(prep, prep->params); }
 
-static size_t known_or_max(sdx_expr e) {
-    return sdx_expr_is_const(e) && sdx_expr_value(e) >= 0 ? (size_t)sdx_expr_value(e) : SIZE_MAX;
-}
-
 static sdx_status conv_infer(sdx_infer *inf) {
     const sdx_conv_params *params = inf->params;
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
     SDX_TRY(sdx_conv_infer_shape(inf, params, 0, 1, 2));
     sdx_infer_half_scratch(inf);
-    int32_t rank = sdx_infer_rank(inf, 1);
-    size_t maps = known_or_max(sdx_infer_dim(inf, 1, 0));
-    size_t planes = known_or_max(sdx_infer_dim(inf, 1, 1));
-    size_t taps = known_or_max(sdx_infer_product(inf, 1, 2, rank));
-    sdx_dtype dtype = sdx_infer_dtype(inf, 0);
-    if (dtype != SDX_DTYPE_FLOAT64) dtype = SDX_DTYPE_FLOAT32;
-    if (maps != SIZE_MAX) maps /= (size_t)params->group;
-    sdx_infer_add_scratch(inf, sdx_conv_scratch(dtype, (size_t)params->group, planes, maps, taps));
+    sdx_conv_scratch(inf, params);
     return SDX_STATUS_OK;
 }
 

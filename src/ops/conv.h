@@ -26,16 +26,16 @@ sdx_status sdx_conv_infer_shape(sdx_infer *inf, const sdx_conv_params *params, u
 void sdx_conv_resolve(const sdx_conv_params *params, const sdx_tensor *x, const sdx_tensor *w,
                       const sdx_tensor *y, sdx_conv *conv);
 
-/* Bytes that sdx_conv_run needs; sizes that are not known yet are SIZE_MAX, and the answer is then
- * enough for any. planes and maps are those of one group, `taps` those of the kernel. */
-size_t sdx_conv_scratch(sdx_dtype dtype, size_t groups, size_t planes, size_t maps, size_t taps);
+/* Adds to inf->scratch what sdx_conv_run needs. Input 0 is the image, 1 the kernel. */
+void sdx_conv_scratch(sdx_infer *inf, const sdx_conv_params *params);
 /* y = x convolved with w, plus bias (which may be NULL), all of conv->dtype. */
 sdx_status sdx_conv_run(sdx_call *call, const sdx_conv *conv, const void *x, const void *w,
                         const void *bias, void *y);
 
 /* Convolution of single planes, without a patch matrix; plane i of y comes from plane
  * i / conv->out_planes of x. */
-void sdx_conv_direct(sdx_call *call, const sdx_conv *conv, const void *x, const void *w,
-                     const void *bias, void *y);
+sdx_status sdx_conv_direct(sdx_call *call, const sdx_conv *conv, const void *x, const void *w,
+                           const void *bias, void *y);
+void sdx_conv_direct_scratch(sdx_infer *inf, const sdx_conv_params *params, size_t taps);
 
 #endif

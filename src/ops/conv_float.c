@@ -46,13 +46,27 @@ static layout plan(sdx_dtype dtype, size_t groups, size_t maps, size_t depth, bo
 /* Too few rows of patches per plane for a matrix product to pay. */
 static bool goes_direct(size_t planes, size_t maps) { return planes == 1 && maps <= 4; }
 
-size_t sdx_conv_scratch(sdx_dtype dtype, size_t groups, size_t planes, size_t maps, size_t taps) {
+static size_t known_or_max(sdx_expr e) {
+    return sdx_expr_is_const(e) && sdx_expr_value(e) >= 0 ? (size_t)sdx_expr_value(e) : SIZE_MAX;
+}
+
+void sdx_conv_scratch(sdx_infer *inf, const sdx_conv_params *params) {
+    int32_t rank = sdx_infer_rank(inf, 1);
+    size_t maps = known_or_max(sdx_infer_dim(inf, 1, 0)), groups = (size_t)params->group;
+    size_t planes = known_or_max(sdx_infer_dim(inf, 1, 1));
+    size_t taps = known_or_max(sdx_infer_product(inf, 1, 2, rank));
+    sdx_dtype dtype = sdx_infer_dtype(inf, 0);
+    if (dtype != SDX_DTYPE_FLOAT64) dtype = SDX_DTYPE_FLOAT32;
+    if (maps != SIZE_MAX) maps /= groups;
+    if (goes_direct(planes, maps) && taps > 1 && taps != SIZE_MAX) {
+        sdx_conv_direct_scratch(inf, params, taps);
+        return;
+    }
     size_t depth = SIZE_MAX;
-    if (goes_direct(planes, maps) && taps > 1 && taps != SIZE_MAX) return 0;
     if (planes != SIZE_MAX && taps != SIZE_MAX && !sdx_size_mul(planes, taps, &depth))
         depth = SIZE_MAX;
     layout l = plan(dtype, groups, maps, depth, taps == 1);
-    return l.pieces * (l.block + l.product);
+    sdx_infer_add_scratch(inf, l.pieces * (l.block + l.product));
 }
 
 /* ---- one group of one image ------------------------------------------------------------------- */
@@ -160,10 +174,8 @@ sdx_status sdx_conv_run(sdx_call *call, const sdx_conv *conv, const void *x, con
     size_t depth = conv->in_planes * conv->window.kernel_count;
     if (conv->batch == 0 || conv->out_planes == 0 || conv->window.out_count == 0)
         return SDX_STATUS_OK;
-    if (goes_direct(conv->in_planes, conv->out_planes) && !is_pointwise(&conv->window)) {
-        sdx_conv_direct(call, conv, x, w, bias, y);
-        return SDX_STATUS_OK;
-    }
+    if (goes_direct(conv->in_planes, conv->out_planes) && !is_pointwise(&conv->window))
+        return sdx_conv_direct(call, conv, x, w, bias, y);
     job j = {.conv = conv, .size = sdx_dtype_size(conv->dtype), .x = x, .w = w, .bias = bias,
              .y = y, .pointwise = is_pointwise(&conv->window)};
     j.layout = plan(conv->dtype, conv->groups, conv->out_planes, depth, j.pointwise);

@@ -28,7 +28,7 @@ static sdx_status run_copies(sdx_call *call, box_maker make) {
     return SDX_STATUS_OK;
 }
 
-/* ---- Expand ----------------------------------------------------------------------------------- */
+/* ---- Expand --------------------------------------------------------------------------------- */
 
 /* The dim that `dim` becomes when broadcast with `want`. */
 static sdx_status expand_dim(sdx_infer *inf, sdx_expr dim, sdx_expr want, int32_t axis,
@@ -76,8 +76,7 @@ static sdx_status expand_infer(sdx_infer *inf) {
     if (length > SDX_MAX_RANK)
         return sdx_infer_fail(inf, "shape has %lld entries; at most %d are supported",
                               (long long)length, SDX_MAX_RANK);
-    if (sdx_move_ints(inf, 1, want, SDX_MAX_RANK, &count))
-        length = (int64_t)count;
+    if (sdx_move_ints(inf, 1, want, SDX_MAX_RANK, &count)) length = (int64_t)count;
     else
         for (int32_t i = 0; i < SDX_MAX_RANK; ++i) want[i] = SDX_EXPR_UNKNOWN;
     if (in_rank < 0 || length < 0) return sdx_move_shape(inf, 0, -1, NULL);
@@ -94,12 +93,16 @@ static sdx_status expand_infer(sdx_infer *inf) {
 static sdx_status expand_run(sdx_call *call) { return run_copies(call, expand_box); }
 
 const sdx_op_def sdx_op_expand = {
-    .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T(INT64)},
-    .infer = expand_infer, .run = expand_run,
+    .infer = expand_infer,
+    .run = expand_run,
 };
 
-/* ---- Tile ------------------------------------------------------------------------------------- */
+/* ---- Tile ----------------------------------------------------------------------------------- */
 
 /* Version 1 repeats one axis only; both numbers come as tensors, of the data's type. */
 static sdx_status tile_1_repeats(sdx_infer *inf, int32_t rank, sdx_expr *repeats, bool *known) {
@@ -150,7 +153,7 @@ static sdx_box tile_box(const int64_t *dims, int32_t rank, const int64_t *in_dim
 static sdx_status tile_infer(sdx_infer *inf) {
     const int32_t rank = sdx_infer_rank(inf, 0);
     sdx_expr repeats[SDX_MAX_RANK], dims[SDX_MAX_RANK];
-    bool known;
+    bool known = false;
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
     if (rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     SDX_TRY(tile_repeats(inf, rank, repeats, &known));
@@ -168,12 +171,20 @@ static sdx_status tile_infer(sdx_infer *inf) {
 static sdx_status tile_run(sdx_call *call) { return run_copies(call, tile_box); }
 
 const sdx_op_def sdx_op_tile_1 = {
-    .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_FLOATS},
-    .infer = tile_infer, .run = tile_run,
+    .infer = tile_infer,
+    .run = tile_run,
 };
 const sdx_op_def sdx_op_tile = {
-    .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T(INT64)},
-    .infer = tile_infer, .run = tile_run,
+    .infer = tile_infer,
+    .run = tile_run,
 };

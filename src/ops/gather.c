@@ -19,7 +19,7 @@ static sdx_status axis_prepare(sdx_prep *prep) {
     return sdx_attr_get_int(prep, "axis", 0, &p->axis);
 }
 
-/* ---- Gather ------------------------------------------------------------------------------------ */
+/* ---- Gather --------------------------------------------------------------------------------- */
 
 /* Contents of elements picked out of a vector by known indices. */
 static void gather_contents(sdx_infer *inf) {
@@ -67,14 +67,14 @@ typedef struct gather_job {
 
 /* Blocks are counted over [outer, indices]. The size is a constant where that makes the copy one
  * instruction. */
-#define GATHER_BLOCKS(size)                                                                       \
-    for (size_t i = begin; i < end; ++i) {                                                        \
-        int64_t index = sdx_move_index(job->indices, k);                                          \
-        if (index < 0) index += job->axis_size;                                                   \
-        memcpy(job->to + i * (size), from + (size_t)index * (size), (size));                      \
-        if (++k < indices) continue;                                                              \
-        k = 0;                                                                                    \
-        from += outer_step;                                                                       \
+#define GATHER_BLOCKS(size)                                                                        \
+    for (size_t i = begin; i < end; ++i) {                                                         \
+        int64_t index = sdx_move_index(job->indices, k);                                           \
+        if (index < 0) index += job->axis_size;                                                    \
+        memcpy(job->to + i * (size), from + (size_t)index * (size), (size));                       \
+        if (++k < indices) continue;                                                               \
+        k = 0;                                                                                     \
+        from += outer_step;                                                                        \
     }
 
 static void gather_blocks(void *arg, size_t begin, size_t end) {
@@ -107,13 +107,18 @@ static sdx_status gather_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_gather = {
-    .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T_INDEX},
     .params_size = sizeof(gather_params),
-    .prepare = axis_prepare, .infer = gather_infer, .run = gather_run,
+    .prepare = axis_prepare,
+    .infer = gather_infer,
+    .run = gather_run,
 };
 
-/* ---- one index per element ---------------------------------------------------------------------- */
+/* ---- one index per element ------------------------------------------------------------------ */
 
 void sdx_element_walk_offsets(const sdx_element_walk *walk, size_t begin, size_t count,
                               int64_t *offsets) {
@@ -228,13 +233,18 @@ static sdx_status gather_elements_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_gather_elements = {
-    .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T_INDEX},
     .params_size = sizeof(gather_params),
-    .prepare = axis_prepare, .infer = gather_elements_infer, .run = gather_elements_run,
+    .prepare = axis_prepare,
+    .infer = gather_elements_infer,
+    .run = gather_elements_run,
 };
 
-/* ---- one index tuple per block ------------------------------------------------------------------- */
+/* ---- one index tuple per block -------------------------------------------------------------- */
 
 sdx_status sdx_tuple_walk_init(sdx_call *call, sdx_tuple_walk *walk, const sdx_tensor *data,
                                const sdx_tensor *indices, int32_t first_axis) {
@@ -315,8 +325,8 @@ static void pick_blocks(void *arg, size_t begin, size_t end) {
     const tuples_job *job = arg;
     const size_t bytes = job->walk.block * job->unit;
     for (size_t i = begin; i < end; ++i) {
-        const int64_t offset = sdx_tuple_walk_offset(&job->walk, i) +
-                               (int64_t)(i / job->per_batch) * job->batch_step;
+        const int64_t offset =
+            sdx_tuple_walk_offset(&job->walk, i) + (int64_t)(i / job->per_batch) * job->batch_step;
         memcpy(job->to + i * bytes, job->from + (size_t)offset * job->unit, bytes);
     }
 }
@@ -337,8 +347,13 @@ static sdx_status gather_nd_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_gather_nd = {
-    .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T(INT64)},
     .params_size = sizeof(gather_params),
-    .prepare = gather_nd_prepare, .infer = gather_nd_infer, .run = gather_nd_run,
+    .prepare = gather_nd_prepare,
+    .infer = gather_nd_infer,
+    .run = gather_nd_run,
 };

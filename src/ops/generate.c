@@ -1,10 +1,9 @@
 /* generate.c - tensors made from little input: ConstantOfShape, Range, EyeLike, OneHot. */
 #include <math.h>
 
-#include "graph/graph.h"
 #include "ops/movement.h"
 
-/* ---- ConstantOfShape --------------------------------------------------------------------------- */
+/* ---- ConstantOfShape ------------------------------------------------------------------------ */
 
 typedef struct constant_params {
     sdx_dtype dtype;
@@ -69,13 +68,18 @@ static sdx_status constant_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_constant_of_shape = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T(INT64)},
     .params_size = sizeof(constant_params),
-    .prepare = constant_prepare, .infer = constant_infer, .run = constant_run,
+    .prepare = constant_prepare,
+    .infer = constant_infer,
+    .run = constant_run,
 };
 
-/* ---- Range -------------------------------------------------------------------------------------- */
+/* ---- Range ---------------------------------------------------------------------------------- */
 
 static sdx_status range_prepare(sdx_prep *prep) {
     int64_t type;
@@ -91,8 +95,7 @@ static sdx_status range_prepare(sdx_prep *prep) {
 /* Number of steps of size by > 0 from low to below high. */
 static sdx_expr count_up(sdx_infer *inf, sdx_expr low, sdx_expr high, int64_t by) {
     const sdx_expr span = sdx_inf_sub(inf, high, low);
-    const sdx_expr steps =
-        by == 1 ? span : sdx_expr_ceildiv(inf->pool, span, sdx_expr_const(by));
+    const sdx_expr steps = by == 1 ? span : sdx_expr_ceildiv(inf->pool, span, sdx_expr_const(by));
     return sdx_expr_max(inf->pool, steps, sdx_expr_const(0));
 }
 
@@ -104,14 +107,12 @@ static sdx_status range_int_length(sdx_infer *inf, sdx_expr *length) {
     if (!sdx_expr_is_const(delta)) return SDX_STATUS_OK;
     const int64_t by = sdx_expr_value(delta);
     *length = by > 0 ? count_up(inf, start, limit, by) : count_up(inf, limit, start, -by);
-    if (!inf->module || !sdx_expr_is_const(*length) ||
-        sdx_expr_value(*length) > SDX_MAX_CONTENTS)
+    if (!inf->module || !sdx_expr_is_const(*length) || sdx_expr_value(*length) > SDX_MAX_CONTENTS)
         return SDX_STATUS_OK;
     sdx_expr contents[SDX_MAX_CONTENTS];
     const size_t count = (size_t)sdx_expr_value(*length);
     for (size_t i = 0; i < count; ++i)
-        contents[i] =
-            sdx_inf_add(inf, start, sdx_inf_mul(inf, delta, sdx_expr_const((int64_t)i)));
+        contents[i] = sdx_inf_add(inf, start, sdx_inf_mul(inf, delta, sdx_expr_const((int64_t)i)));
     sdx_infer_set_contents(inf, 0, contents, count);
     return SDX_STATUS_OK;
 }
@@ -172,13 +173,18 @@ static sdx_status range_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_range = {
-    .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
     .flags = SDX_OP_SAME_TYPE,
     .in_types = {SDX_T_FLOATS | SDX_T(INT16) | SDX_T(INT32) | SDX_T(INT64)},
-    .prepare = range_prepare, .infer = range_infer, .run = range_run,
+    .prepare = range_prepare,
+    .infer = range_infer,
+    .run = range_run,
 };
 
-/* ---- EyeLike -------------------------------------------------------------------------------------- */
+/* ---- EyeLike -------------------------------------------------------------------------------- */
 
 typedef struct eye_params {
     sdx_dtype dtype; /* UNDEFINED: the input's */
@@ -218,13 +224,18 @@ static sdx_status eye_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_eye_like = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_NUMERIC | SDX_T(BOOL)},
     .params_size = sizeof(eye_params),
-    .prepare = eye_prepare, .infer = eye_infer, .run = eye_run,
+    .prepare = eye_prepare,
+    .infer = eye_infer,
+    .run = eye_run,
 };
 
-/* ---- OneHot ---------------------------------------------------------------------------------------- */
+/* ---- OneHot --------------------------------------------------------------------------------- */
 
 typedef struct one_hot_params {
     int64_t axis;
@@ -296,8 +307,13 @@ static sdx_status one_hot_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_one_hot = {
-    .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_NUMERIC, SDX_T_NUMERIC, SDX_T_ALL},
     .params_size = sizeof(one_hot_params),
-    .prepare = one_hot_prepare, .infer = one_hot_infer, .run = one_hot_run,
+    .prepare = one_hot_prepare,
+    .infer = one_hot_infer,
+    .run = one_hot_run,
 };

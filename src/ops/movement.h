@@ -8,7 +8,7 @@
 
 #include "ops/op.h"
 
-/* ---- boxes (shape_box.c) --------------------------------------------------------------------- */
+/* ---- boxes (shape_box.c) -------------------------------------------------------------------- */
 
 #define SDX_BOX_RANK (2 * SDX_MAX_RANK)
 
@@ -34,7 +34,7 @@ void sdx_move_bytes(const void *from, void *to, size_t bytes, sdx_pool *pool);
 void sdx_fill_row(void *to, const void *element, size_t unit, size_t count);
 void sdx_move_fill(void *to, const void *element, size_t unit, size_t count, sdx_pool *pool);
 
-/* ---- elements (shape_common.c) --------------------------------------------------------------- */
+/* ---- elements (shape_common.c) -------------------------------------------------------------- */
 
 #define SDX_MAX_UNIT 16
 
@@ -52,24 +52,19 @@ static inline int64_t sdx_move_index(const sdx_tensor *tensor, size_t i) {
 /* All of them lie in [-size, size), or a failure that names the first that does not. */
 sdx_status sdx_move_check_indices(sdx_call *call, const sdx_tensor *indices, int64_t size,
                                   const char *what);
-/* A real number as an index: truncated, saturated; NaN is INT64_MIN. */
-int64_t sdx_move_truncate(double value);
-/* Any real element as an integer, floats through sdx_move_truncate. */
+/* Any real element as an integer: floats are truncated and saturated, NaN is INT64_MIN. */
 int64_t sdx_move_int(const sdx_tensor *tensor, size_t i);
 
 /* Output o: the tensor that is there already, else a new one. *out is NULL when not wanted. */
 sdx_status sdx_move_output(sdx_call *call, uint32_t o, sdx_dtype dtype, int32_t rank,
                            const int64_t *dims, sdx_tensor **out);
-/* Body of the operators that only rename the shape: nothing when memory is shared, else a copy. */
-sdx_status sdx_move_view(sdx_call *call);
 
-/* ---- infer (shape_common.c) ------------------------------------------------------------------- */
+/* ---- infer (shape_common.c) ----------------------------------------------------------------- */
 
 /* Integers of an input: from the data where it is known (saturated to what an expression holds,
  * so that INT64_MAX stays "as far as possible"), else the symbolic contents. Single elements may
  * be unknown. */
-bool sdx_move_ints(const sdx_infer *inf, uint32_t i, sdx_expr *out, size_t capacity,
-                   size_t *count);
+bool sdx_move_ints(const sdx_infer *inf, uint32_t i, sdx_expr *out, size_t capacity, size_t *count);
 /* The one element of input i; unknown when it is not known now. */
 sdx_expr sdx_move_scalar(const sdx_infer *inf, uint32_t i);
 sdx_expr sdx_move_saturated(int64_t value);
@@ -79,10 +74,8 @@ sdx_status sdx_move_vector(sdx_infer *inf, uint32_t i, int64_t *length);
 sdx_status sdx_move_same_dtype(sdx_infer *inf, uint32_t a, uint32_t b);
 /* Fails unless input i has one element (as far as known). */
 sdx_status sdx_move_require_scalar(sdx_infer *inf, uint32_t i);
-/* True when rank and dims of input i are plain numbers. */
-bool sdx_move_plain_dims(const sdx_infer *inf, uint32_t i, int64_t dims[SDX_MAX_RANK]);
-/* ... and, while loading, it has between one and SDX_MAX_CONTENTS elements: worth asking for its
- * contents, and no product of the dims can overflow. */
+/* True while loading, when the dims of input i are plain numbers and it has between one and
+ * SDX_MAX_CONTENTS elements: worth asking for its contents, and no product of dims can overflow. */
 bool sdx_move_small(const sdx_infer *inf, uint32_t i, int64_t dims[SDX_MAX_RANK]);
 /* Output o has the flat contents of input i. */
 void sdx_move_same_contents(sdx_infer *inf, uint32_t o, uint32_t i);
@@ -105,7 +98,7 @@ sdx_status sdx_move_divide(sdx_infer *inf, sdx_expr total, sdx_expr parts, const
 sdx_status sdx_move_axis_set(sdx_infer *inf, const sdx_expr *axes, size_t count, int32_t rank,
                              bool unique, uint32_t *set, bool *known);
 
-/* ---- typed updates (shape_update.c) ------------------------------------------------------------ */
+/* ---- typed updates (shape_update.c) --------------------------------------------------------- */
 
 typedef enum sdx_update_mode {
     SDX_UPDATE_NONE, /* the order of the words in `reduction` */
@@ -122,7 +115,7 @@ sdx_update sdx_update_find(sdx_update_mode mode, sdx_dtype dtype);
 /* to[i] = from[offsets[i]]. */
 void sdx_pick(size_t unit, void *to, const void *from, const int64_t *offsets, size_t count);
 
-/* ---- one index per element: GatherElements, ScatterElements (gather.c) -------------------------- */
+/* ---- one index per element: GatherElements, ScatterElements (gather.c) ---------------------- */
 
 #define SDX_OFFSET_BATCH 256 /* offsets computed at a time */
 
@@ -141,14 +134,14 @@ sdx_status sdx_element_walk_init(sdx_call *call, sdx_element_walk *walk, const s
 void sdx_element_walk_offsets(const sdx_element_walk *walk, size_t begin, size_t count,
                               int64_t *offsets);
 
-/* ---- one index tuple per block: GatherND, ScatterND (gather.c) ----------------------------------- */
+/* ---- one index tuple per block: GatherND, ScatterND (gather.c) ------------------------------ */
 
 typedef struct sdx_tuple_walk {
     const sdx_tensor *indices;
-    size_t tuples;  /* how many */
-    int64_t length; /* of each */
+    size_t tuples;                                   /* how many */
+    int64_t length;                                  /* of each */
     int64_t dims[SDX_MAX_RANK], steps[SDX_MAX_RANK]; /* of the indexed axes, in elements */
-    size_t block;   /* elements behind one tuple */
+    size_t block;                                    /* elements behind one tuple */
 } sdx_tuple_walk;
 
 /* Tuples index the axes from first_axis on. Fails on an index outside its axis. */

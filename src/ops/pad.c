@@ -7,7 +7,7 @@ typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode
 
 #define ROW_BYTES ((size_t)1 << 15) /* of output per piece of parallel work, at least */
 
-/* ---- the shared body ----------------------------------------------------------------------------- */
+/* ---- the shared body ------------------------------------------------------------------------ */
 
 /* An axis, or several without padding that follow each other. */
 typedef struct pad_axis {
@@ -55,10 +55,8 @@ static sdx_status pad_map(sdx_call *call, pad_axis *axis, pad_mode mode, int64_t
     axis->map = map;
     for (int64_t i = 0; i < axis->out; ++i) {
         const bool inside = i >= axis->low && i < axis->high;
-        if (mode == PAD_CONSTANT)
-            map[i] = inside ? first + i - axis->low : -1;
-        else
-            map[i] = first + (inside ? i - axis->low : pad_source(mode, i - axis->low, kept));
+        if (mode == PAD_CONSTANT) map[i] = inside ? first + i - axis->low : -1;
+        else map[i] = first + (inside ? i - axis->low : pad_source(mode, i - axis->low, kept));
     }
     return SDX_STATUS_OK;
 }
@@ -166,7 +164,7 @@ static void pad_scratch(sdx_infer *inf, const sdx_expr *dims, int32_t rank) {
     inf->scratch = sdx_inf_mul(inf, total, sdx_expr_const((int64_t)sizeof(int64_t)));
 }
 
-/* ---- Pad ------------------------------------------------------------------------------------------ */
+/* ---- Pad ------------------------------------------------------------------------------------ */
 
 typedef struct pad_params {
     int mode;
@@ -189,7 +187,8 @@ static sdx_status pad_prepare(sdx_prep *prep) {
     if (!sdx_attr_has(prep, name)) return sdx_prep_fail(prep, "attribute '%s' is missing", name);
     SDX_TRY(sdx_attr_get_ints(prep, name, &p->pads, &p->count));
     if (p->count > 2 * SDX_MAX_RANK || p->count % 2 != 0)
-        return sdx_prep_fail(prep, "%s has %zu entries; there must be two per axis", name, p->count);
+        return sdx_prep_fail(prep, "%s has %zu entries; there must be two per axis", name,
+                             p->count);
     return SDX_STATUS_OK;
 }
 
@@ -237,8 +236,7 @@ static sdx_status pad_check(sdx_infer *inf, sdx_expr pad) {
     const int64_t limit = (int64_t)1 << 48;
     if (!sdx_expr_is_const(pad) || (sdx_expr_value(pad) > -limit && sdx_expr_value(pad) < limit))
         return SDX_STATUS_OK;
-    return sdx_infer_fail(inf, "a pad of %lld is out of any range",
-                          (long long)sdx_expr_value(pad));
+    return sdx_infer_fail(inf, "a pad of %lld is out of any range", (long long)sdx_expr_value(pad));
 }
 
 static sdx_status pad_infer(sdx_infer *inf) {
@@ -294,25 +292,40 @@ static sdx_status pad_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_pad_1 = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(pad_params),
-    .prepare = pad_prepare, .infer = pad_infer, .run = pad_run,
+    .prepare = pad_prepare,
+    .infer = pad_infer,
+    .run = pad_run,
 };
 const sdx_op_def sdx_op_pad_11 = {
-    .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T(INT64), SDX_T_ALL},
     .params_size = sizeof(pad_params),
-    .prepare = pad_prepare, .infer = pad_infer, .run = pad_run,
+    .prepare = pad_prepare,
+    .infer = pad_infer,
+    .run = pad_run,
 };
 const sdx_op_def sdx_op_pad = {
-    .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T(INT64), SDX_T_ALL, SDX_T_INDEX},
     .params_size = sizeof(pad_params),
-    .prepare = pad_prepare, .infer = pad_infer, .run = pad_run,
+    .prepare = pad_prepare,
+    .infer = pad_infer,
+    .run = pad_run,
 };
 
-/* ---- CenterCropPad --------------------------------------------------------------------------------- */
+/* ---- CenterCropPad -------------------------------------------------------------------------- */
 
 typedef struct center_params {
     const int64_t *axes;
@@ -341,8 +354,7 @@ static sdx_status center_infer(sdx_infer *inf) {
     SDX_TRY(sdx_move_vector(inf, 1, &length));
     if (rank < 0) return sdx_move_shape(inf, 0, -1, NULL);
     const int64_t axes = p->given ? (int64_t)p->count : rank;
-    if (sdx_move_ints(inf, 1, want, SDX_MAX_RANK, &count))
-        length = (int64_t)count;
+    if (sdx_move_ints(inf, 1, want, SDX_MAX_RANK, &count)) length = (int64_t)count;
     else
         for (int32_t i = 0; i < SDX_MAX_RANK; ++i) want[i] = SDX_EXPR_UNKNOWN;
     if (length >= 0 && length != axes)
@@ -352,7 +364,8 @@ static sdx_status center_infer(sdx_infer *inf) {
     for (int64_t i = 0; i < axes; ++i) {
         int32_t axis;
         SDX_TRY(sdx_infer_axis(inf, p->given ? p->axes[i] : i, rank, &axis));
-        if ((seen >> axis & 1u) != 0) return sdx_infer_fail(inf, "axis %d is given twice", (int)axis);
+        if ((seen >> axis & 1u) != 0)
+            return sdx_infer_fail(inf, "axis %d is given twice", (int)axis);
         seen |= (uint32_t)1 << axis;
         dims[axis] = want[i];
         if (sdx_expr_is_const(want[i]) && sdx_expr_value(want[i]) < 0)
@@ -375,8 +388,13 @@ static sdx_status center_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_center_crop_pad = {
-    .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T_INDEX},
     .params_size = sizeof(center_params),
-    .prepare = center_prepare, .infer = center_infer, .run = center_run,
+    .prepare = center_prepare,
+    .infer = center_infer,
+    .run = center_run,
 };

@@ -3,7 +3,20 @@
  * and the shared body copies where it cannot. Here the work is in the symbolic shapes. */
 #include "ops/movement.h"
 
-/* ---- Reshape --------------------------------------------------------------------------------- */
+/* Nothing to do where memory is shared, else a copy. */
+static sdx_status view_run(sdx_call *call) {
+    const sdx_tensor *in = sdx_in(call, 0);
+    sdx_tensor *out = sdx_out(call, 0);
+    if (out && in) {
+        sdx_move_bytes(in->data, out->data, out->count * sdx_dtype_size(out->dtype),
+                       call->host->pool);
+        return SDX_STATUS_OK;
+    }
+    /* A sequence, an optional, or nothing. */
+    return sdx_call_wanted(call, 0) ? sdx_call_set(call, 0, call->in[0]) : SDX_STATUS_OK;
+}
+
+/* ---- Reshape -------------------------------------------------------------------------------- */
 
 typedef struct reshape_params {
     const int64_t *shape; /* versions 1 to 4 */
@@ -22,8 +35,7 @@ static sdx_status reshape_prepare(sdx_prep *prep) {
             return sdx_prep_fail(prep, "shape has %zu entries; at most %d are supported", p->count,
                                  SDX_MAX_RANK);
     }
-    if (prep->version >= 14)
-        SDX_TRY(sdx_attr_get_bool(prep, "allowzero", false, &p->allow_zero));
+    if (prep->version >= 14) SDX_TRY(sdx_attr_get_bool(prep, "allowzero", false, &p->allow_zero));
     return SDX_STATUS_OK;
 }
 
@@ -31,10 +43,10 @@ static sdx_status reshape_prepare(sdx_prep *prep) {
 typedef struct reshape_plan {
     sdx_expr dims[SDX_MAX_RANK];
     int32_t rank;
-    int32_t hole;      /* the entry to be computed, or -1 */
-    int32_t holes;     /* entries of -1, and those not known */
-    uint32_t copied;   /* axes taken from the input */
-    bool computed;     /* the hole is a real -1 */
+    int32_t hole;    /* the entry to be computed, or -1 */
+    int32_t holes;   /* entries of -1, and those not known */
+    uint32_t copied; /* axes taken from the input */
+    bool computed;   /* the hole is a real -1 */
 } reshape_plan;
 
 static sdx_status reshape_entry(sdx_infer *inf, const reshape_params *p, reshape_plan *plan,
@@ -71,7 +83,8 @@ static sdx_status reshape_fill_hole(sdx_infer *inf, reshape_plan *plan) {
     sdx_expr total = sdx_expr_const(1), others = sdx_expr_const(1);
     if (rank < 0) return SDX_STATUS_OK;
     for (int32_t i = 0; i < rank; ++i)
-        if ((plan->copied >> i & 1u) == 0) total = sdx_inf_mul(inf, total, sdx_infer_dim(inf, 0, i));
+        if ((plan->copied >> i & 1u) == 0)
+            total = sdx_inf_mul(inf, total, sdx_infer_dim(inf, 0, i));
     for (int32_t i = 0; i < plan->rank; ++i)
         if (i != plan->hole && (plan->copied >> i & 1u) == 0)
             others = sdx_inf_mul(inf, others, plan->dims[i]);
@@ -125,21 +138,31 @@ static sdx_status reshape_infer(sdx_infer *inf) {
 }
 
 const sdx_op_def sdx_op_reshape_1 = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .flags = SDX_OP_VIEW,
     .in_types = {SDX_T_ALL},
     .params_size = sizeof(reshape_params),
-    .prepare = reshape_prepare, .infer = reshape_infer, .run = sdx_move_view,
+    .prepare = reshape_prepare,
+    .infer = reshape_infer,
+    .run = view_run,
 };
 const sdx_op_def sdx_op_reshape = {
-    .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
     .flags = SDX_OP_VIEW,
     .in_types = {SDX_T_ALL, SDX_T(INT64)},
     .params_size = sizeof(reshape_params),
-    .prepare = reshape_prepare, .infer = reshape_infer, .run = sdx_move_view,
+    .prepare = reshape_prepare,
+    .infer = reshape_infer,
+    .run = view_run,
 };
 
-/* ---- Flatten --------------------------------------------------------------------------------- */
+/* ---- Flatten -------------------------------------------------------------------------------- */
 
 typedef struct flatten_params {
     int64_t axis;
@@ -166,14 +189,19 @@ static sdx_status flatten_infer(sdx_infer *inf) {
 }
 
 const sdx_op_def sdx_op_flatten = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .flags = SDX_OP_VIEW,
     .in_types = {SDX_T_ALL},
     .params_size = sizeof(flatten_params),
-    .prepare = flatten_prepare, .infer = flatten_infer, .run = sdx_move_view,
+    .prepare = flatten_prepare,
+    .infer = flatten_infer,
+    .run = view_run,
 };
 
-/* ---- Squeeze, Unsqueeze ----------------------------------------------------------------------- */
+/* ---- Squeeze, Unsqueeze --------------------------------------------------------------------- */
 
 typedef struct axes_params {
     const int64_t *axes; /* before version 13 */
@@ -292,21 +320,26 @@ static sdx_status unsqueeze_infer(sdx_infer *inf) {
     return sdx_move_shape(inf, 0, (int32_t)new_rank, dims);
 }
 
-#define AXES_OP(name, least, most, rule, needed)                                                  \
-    const sdx_op_def name = {                                                                     \
-        .min_in = least, .max_in = most, .min_out = 1, .max_out = 1,                              \
-        .flags = SDX_OP_VIEW,                                                                     \
-        .in_types = {SDX_T_ALL, SDX_T(INT64)},                                                    \
-        .params_size = sizeof(axes_params),                                                       \
-        .prepare = axes_prepare, .infer = rule, .run = sdx_move_view,                             \
-        .aux = needed,                                                                            \
+#define AXES_OP(name, least, most, rule, needed)                                                   \
+    const sdx_op_def name = {                                                                      \
+        .min_in = least,                                                                           \
+        .max_in = most,                                                                            \
+        .min_out = 1,                                                                              \
+        .max_out = 1,                                                                              \
+        .flags = SDX_OP_VIEW,                                                                      \
+        .in_types = {SDX_T_ALL, SDX_T(INT64)},                                                     \
+        .params_size = sizeof(axes_params),                                                        \
+        .prepare = axes_prepare,                                                                   \
+        .infer = rule,                                                                             \
+        .run = view_run,                                                                           \
+        .aux = needed,                                                                             \
     }
 AXES_OP(sdx_op_squeeze_1, 1, 1, squeeze_infer, NULL);
 AXES_OP(sdx_op_squeeze, 1, 2, squeeze_infer, NULL);
 AXES_OP(sdx_op_unsqueeze_1, 1, 1, unsqueeze_infer, axes_needed);
 AXES_OP(sdx_op_unsqueeze, 2, 2, unsqueeze_infer, axes_needed);
 
-/* ---- Identity --------------------------------------------------------------------------------- */
+/* ---- Identity ------------------------------------------------------------------------------- */
 
 static sdx_status identity_infer(sdx_infer *inf) {
     if (!sdx_infer_present(inf, 0)) return sdx_infer_fail(inf, "the input is missing");
@@ -317,7 +350,11 @@ static sdx_status identity_infer(sdx_infer *inf) {
 
 /* Any type, sequences and optionals included. */
 const sdx_op_def sdx_op_identity = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .flags = SDX_OP_VIEW,
-    .infer = identity_infer, .run = sdx_move_view,
+    .infer = identity_infer,
+    .run = view_run,
 };

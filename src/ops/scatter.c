@@ -35,7 +35,7 @@ static sdx_status require_same_dim(sdx_infer *inf, sdx_expr a, sdx_expr b, const
     return sdx_infer_require_equal(inf, a, b, what);
 }
 
-/* ---- ScatterElements ---------------------------------------------------------------------------- */
+/* ---- ScatterElements ------------------------------------------------------------------------ */
 
 static sdx_status scatter_elements_infer(sdx_infer *inf) {
     const scatter_params *p = inf->params;
@@ -52,7 +52,8 @@ static sdx_status scatter_elements_infer(sdx_infer *inf) {
 
 static sdx_status scatter_elements_run(sdx_call *call) {
     const scatter_params *p = call->params;
-    const sdx_tensor *data = sdx_in(call, 0), *indices = sdx_in(call, 1), *updates = sdx_in(call, 2);
+    const sdx_tensor *data = sdx_in(call, 0), *indices = sdx_in(call, 1),
+                     *updates = sdx_in(call, 2);
     sdx_tensor *out = sdx_out(call, 0);
     const size_t unit = sdx_dtype_size(data->dtype);
     const sdx_update update = sdx_update_find((sdx_update_mode)p->mode, data->dtype);
@@ -70,14 +71,19 @@ static sdx_status scatter_elements_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_scatter_elements = {
-    .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T_INDEX, SDX_T_ALL},
     .params_size = sizeof(scatter_params),
-    .prepare = scatter_prepare, .infer = scatter_elements_infer, .run = scatter_elements_run,
+    .prepare = scatter_prepare,
+    .infer = scatter_elements_infer,
+    .run = scatter_elements_run,
     .aux = has_axis,
 };
 
-/* ---- ScatterND ---------------------------------------------------------------------------------- */
+/* ---- ScatterND ------------------------------------------------------------------------------ */
 
 static sdx_status scatter_nd_infer(sdx_infer *inf) {
     const scatter_params *p = inf->params;
@@ -113,7 +119,8 @@ static sdx_status scatter_nd_infer(sdx_infer *inf) {
 
 static sdx_status scatter_nd_run(sdx_call *call) {
     const scatter_params *p = call->params;
-    const sdx_tensor *data = sdx_in(call, 0), *indices = sdx_in(call, 1), *updates = sdx_in(call, 2);
+    const sdx_tensor *data = sdx_in(call, 0), *indices = sdx_in(call, 1),
+                     *updates = sdx_in(call, 2);
     sdx_tensor *out = sdx_out(call, 0);
     const size_t unit = sdx_dtype_size(data->dtype);
     const sdx_update update = sdx_update_find((sdx_update_mode)p->mode, data->dtype);
@@ -125,22 +132,25 @@ static sdx_status scatter_nd_run(sdx_call *call) {
     for (size_t i = 0; i < walk.tuples; ++i) {
         const size_t offset = (size_t)sdx_tuple_walk_offset(&walk, i) * unit;
         const char *from = (const char *)updates->data + i * bytes;
-        if (p->mode == SDX_UPDATE_NONE)
-            memcpy((char *)out->data + offset, from, bytes);
-        else
-            update((char *)out->data + offset, NULL, from, walk.block);
+        if (p->mode == SDX_UPDATE_NONE) memcpy((char *)out->data + offset, from, bytes);
+        else update((char *)out->data + offset, NULL, from, walk.block);
     }
     return SDX_STATUS_OK;
 }
 
 const sdx_op_def sdx_op_scatter_nd = {
-    .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T(INT64), SDX_T_ALL},
     .params_size = sizeof(scatter_params),
-    .prepare = scatter_prepare, .infer = scatter_nd_infer, .run = scatter_nd_run,
+    .prepare = scatter_prepare,
+    .infer = scatter_nd_infer,
+    .run = scatter_nd_run,
 };
 
-/* ---- TensorScatter -------------------------------------------------------------------------------- */
+/* ---- TensorScatter -------------------------------------------------------------------------- */
 
 typedef struct cache_params {
     int64_t axis;
@@ -221,8 +231,13 @@ static sdx_status cache_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_tensor_scatter = {
-    .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T_ALL, SDX_T(INT64)},
     .params_size = sizeof(cache_params),
-    .prepare = cache_prepare, .infer = cache_infer, .run = cache_run,
+    .prepare = cache_prepare,
+    .infer = cache_infer,
+    .run = cache_run,
 };

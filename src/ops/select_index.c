@@ -2,7 +2,7 @@
  * infer, which sees the data at run time, and so need no memory of their own. */
 #include "ops/movement.h"
 
-/* ---- NonZero ------------------------------------------------------------------------------------- */
+/* ---- NonZero -------------------------------------------------------------------------------- */
 
 /* Bits of an element that make it differ from zero: all but the sign of floats. */
 static uint64_t value_bits(sdx_dtype dtype) {
@@ -23,14 +23,14 @@ static uint64_t value_bits(sdx_dtype dtype) {
 typedef void (*flagger)(const void *data, size_t first, size_t count, uint64_t bits,
                         uint8_t *flags);
 
-#define FLAGGER(name, type)                                                                       \
-    static void name(const void *data, size_t first, size_t count, uint64_t bits,                 \
-                     uint8_t *flags) {                                                            \
-        for (size_t i = 0; i < count; ++i) {                                                      \
-            type element;                                                                         \
-            memcpy(&element, (const char *)data + (first + i) * sizeof element, sizeof element);  \
-            flags[i] = (element & (type)bits) != 0;                                               \
-        }                                                                                         \
+#define FLAGGER(name, type)                                                                        \
+    static void name(const void *data, size_t first, size_t count, uint64_t bits,                  \
+                     uint8_t *flags) {                                                             \
+        for (size_t i = 0; i < count; ++i) {                                                       \
+            type element;                                                                          \
+            memcpy(&element, (const char *)data + (first + i) * sizeof element, sizeof element);   \
+            flags[i] = (element & (type)bits) != 0;                                                \
+        }                                                                                          \
     }
 FLAGGER(flag_1, uint8_t)
 FLAGGER(flag_2, uint16_t)
@@ -111,12 +111,16 @@ static sdx_status nonzero_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_non_zero = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL},
-    .infer = nonzero_infer, .run = nonzero_run,
+    .infer = nonzero_infer,
+    .run = nonzero_run,
 };
 
-/* ---- Compress ------------------------------------------------------------------------------------- */
+/* ---- Compress ------------------------------------------------------------------------------- */
 
 typedef struct compress_params {
     bool flat; /* no axis is given */
@@ -183,8 +187,13 @@ static sdx_status compress_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_compress = {
-    .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T(BOOL)},
     .params_size = sizeof(compress_params),
-    .prepare = compress_prepare, .infer = compress_infer, .run = compress_run,
+    .prepare = compress_prepare,
+    .infer = compress_infer,
+    .run = compress_run,
 };

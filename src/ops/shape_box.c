@@ -6,7 +6,7 @@
 #include "ops/movement.h"
 
 #define PIECE_BYTES ((size_t)1 << 16) /* about what one piece of parallel work moves */
-#define TILE 16                       /* elements across that a strip of transposition takes */
+#define TILE        16                /* elements across that a strip of transposition takes */
 
 typedef struct box_job {
     /* The nest over pieces, in bytes. The last axis counts pieces of `chunk` rounds of the row. */
@@ -15,8 +15,8 @@ typedef struct box_job {
     const char *source;
     char *target;
     size_t unit;
-    int64_t length, chunk;            /* rounds of the row, and of a piece of it */
-    int64_t row_from, row_to;         /* steps along the row */
+    int64_t length, chunk;               /* rounds of the row, and of a piece of it */
+    int64_t row_from, row_to;            /* steps along the row */
     int64_t cross, cross_from, cross_to; /* transposition: the other axis; cross_to == unit */
     void (*move)(const struct box_job *job, const char *from, char *to, int64_t count);
 } box_job;
@@ -27,24 +27,24 @@ typedef struct pair {
 
 /* Rows: elements are read and written through memcpy of a fixed size, which is one instruction
  * and asks for no alignment (joined elements may have less than their size). */
-#define DEFINE_ROW(name, fill, type)                                                              \
-    static void fill(const char *from, char *to, int64_t count) {                                 \
-        type element;                                                                             \
-        memcpy(&element, from, sizeof element);                                                   \
-        for (int64_t i = 0; i < count; ++i)                                                       \
-            memcpy(to + i * (int64_t)sizeof(type), &element, sizeof element);                     \
-    }                                                                                             \
-    static void name(const box_job *job, const char *from, char *to, int64_t count) {             \
-        const int64_t row_from = job->row_from, row_to = job->row_to;                             \
-        type element;                                                                             \
-        if (row_from == 0 && row_to == (int64_t)sizeof(type)) {                                   \
-            fill(from, to, count);                                                                \
-            return;                                                                               \
-        }                                                                                         \
-        for (int64_t i = 0; i < count; ++i) {                                                     \
-            memcpy(&element, from + i * row_from, sizeof element);                                \
-            memcpy(to + i * row_to, &element, sizeof element);                                    \
-        }                                                                                         \
+#define DEFINE_ROW(name, fill, type)                                                               \
+    static void fill(const char *from, char *to, int64_t count) {                                  \
+        type element;                                                                              \
+        memcpy(&element, from, sizeof element);                                                    \
+        for (int64_t i = 0; i < count; ++i)                                                        \
+            memcpy(to + i * (int64_t)sizeof(type), &element, sizeof element);                      \
+    }                                                                                              \
+    static void name(const box_job *job, const char *from, char *to, int64_t count) {              \
+        const int64_t row_from = job->row_from, row_to = job->row_to;                              \
+        type element;                                                                              \
+        if (row_from == 0 && row_to == (int64_t)sizeof(type)) {                                    \
+            fill(from, to, count);                                                                 \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < count; ++i) {                                                      \
+            memcpy(&element, from + i * row_from, sizeof element);                                 \
+            memcpy(to + i * row_to, &element, sizeof element);                                     \
+        }                                                                                          \
     }
 DEFINE_ROW(row_1, fill_1, uint8_t)
 DEFINE_ROW(row_2, fill_2, uint16_t)
@@ -60,63 +60,72 @@ static void row_blocks(const box_job *job, const char *from, char *to, int64_t c
 /* Transpositions: the row runs along the source's contiguous axis, `cross` along the target's.
  * Square blocks go through vector registers: zipping the rows of a block, first half with second,
  * as often as it takes to halve the block to one row, turns it over. */
-#if defined(__GNUC__)
-#define DEFINE_BLOCK(name, type, lanes, LOW, HIGH)                                                \
-    typedef type name##_vector __attribute__((vector_size(16)));                                  \
-    static inline void name(const char *from, int64_t from_step, char *to, int64_t to_step) {     \
-        const name##_vector low = LOW, high = HIGH;                                               \
-        name##_vector a[lanes], b[lanes];                                                         \
-        for (int i = 0; i < lanes; ++i) memcpy(&a[i], from + i * from_step, sizeof a[i]);         \
-        for (int zips = 1; zips < lanes; zips *= 2) {                                             \
-            for (int i = 0; i < lanes / 2; ++i) {                                                 \
-                b[2 * i] = __builtin_shuffle(a[i], a[i + lanes / 2], low);                        \
-                b[2 * i + 1] = __builtin_shuffle(a[i], a[i + lanes / 2], high);                   \
-            }                                                                                     \
-            for (int i = 0; i < lanes; ++i) a[i] = b[i];                                          \
-        }                                                                                         \
-        for (int i = 0; i < lanes; ++i) memcpy(to + i * to_step, &a[i], sizeof a[i]);             \
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define HAVE_SHUFFLE 1
+#endif
+#endif
+#if defined(HAVE_SHUFFLE)
+#define DEFINE_BLOCK(name, type, lanes, LOW, HIGH)                                                 \
+    typedef type name##_vector __attribute__((vector_size(16)));                                   \
+    static inline void name(const char *from, int64_t from_step, char *to, int64_t to_step) {      \
+        name##_vector a[lanes], b[lanes];                                                          \
+        for (int i = 0; i < lanes; ++i) memcpy(&a[i], from + i * from_step, sizeof a[i]);          \
+        for (int zips = 1; zips < lanes; zips *= 2) {                                              \
+            for (int i = 0; i < lanes / 2; ++i) {                                                  \
+                b[2 * i] = __builtin_shufflevector(a[i], a[i + lanes / 2], LOW);                   \
+                b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + lanes / 2], HIGH);              \
+            }                                                                                      \
+            for (int i = 0; i < lanes; ++i) a[i] = b[i];                                           \
+        }                                                                                          \
+        for (int i = 0; i < lanes; ++i) memcpy(to + i * to_step, &a[i], sizeof a[i]);              \
     }
 #else
-#define DEFINE_BLOCK(name, type, lanes, LOW, HIGH)                                                \
-    static inline void name(const char *from, int64_t from_step, char *to, int64_t to_step) {     \
-        for (int i = 0; i < lanes; ++i)                                                           \
-            for (int k = 0; k < lanes; ++k)                                                       \
-                memcpy(to + i * to_step + k * (int64_t)sizeof(type),                              \
-                       from + k * from_step + i * (int64_t)sizeof(type), sizeof(type));           \
+#define DEFINE_BLOCK(name, type, lanes, LOW, HIGH)                                                 \
+    static inline void name(const char *from, int64_t from_step, char *to, int64_t to_step) {      \
+        for (int i = 0; i < lanes; ++i)                                                            \
+            for (int k = 0; k < lanes; ++k)                                                        \
+                memcpy(to + i * to_step + k * (int64_t)sizeof(type),                               \
+                       from + k * from_step + i * (int64_t)sizeof(type), sizeof(type));            \
     }
 #endif
-#define LIST(...) {__VA_ARGS__}
-DEFINE_BLOCK(block_1, uint8_t, 16, LIST(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
-             LIST(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31))
-DEFINE_BLOCK(block_2, uint16_t, 8, LIST(0, 8, 1, 9, 2, 10, 3, 11),
-             LIST(4, 12, 5, 13, 6, 14, 7, 15))
-DEFINE_BLOCK(block_4, uint32_t, 4, LIST(0, 4, 1, 5), LIST(2, 6, 3, 7))
-DEFINE_BLOCK(block_8, uint64_t, 2, LIST(0, 2), LIST(1, 3))
+#define LOW_1  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_1 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define LOW_2  0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_2 4, 12, 5, 13, 6, 14, 7, 15
+#define LOW_4  0, 4, 1, 5
+#define HIGH_4 2, 6, 3, 7
+#define LOW_8  0, 2
+#define HIGH_8 1, 3
+DEFINE_BLOCK(block_1, uint8_t, 16, LOW_1, HIGH_1)
+DEFINE_BLOCK(block_2, uint16_t, 8, LOW_2, HIGH_2)
+DEFINE_BLOCK(block_4, uint32_t, 4, LOW_4, HIGH_4)
+DEFINE_BLOCK(block_8, uint64_t, 2, LOW_8, HIGH_8)
 
 static inline void block_16(const char *from, int64_t from_step, char *to, int64_t to_step) {
     (void)from_step, (void)to_step;
     memcpy(to, from, 16);
 }
 
-#define DEFINE_TURN(name, size, lanes, block)                                                     \
-    static void name##_edge(const box_job *job, const char *from, char *to, int64_t r0,           \
-                            int64_t r1, int64_t c0, int64_t c1) {                                 \
-        for (int64_t r = r0; r < r1; ++r)                                                         \
-            for (int64_t c = c0; c < c1; ++c)                                                     \
-                memcpy(to + r * job->row_to + c * size, from + c * job->cross_from + r * size,    \
-                       size);                                                                     \
-    }                                                                                             \
-    static void name(const box_job *job, const char *from, char *to, int64_t count) {             \
-        const int64_t rows = count - count % lanes, crosses = job->cross - job->cross % lanes;    \
-        for (int64_t c0 = 0; c0 < crosses; c0 += TILE) {                                          \
-            const int64_t c1 = c0 + TILE < crosses ? c0 + TILE : crosses;                         \
-            for (int64_t r = 0; r < rows; r += lanes)                                             \
-                for (int64_t c = c0; c < c1; c += lanes)                                          \
-                    block(from + c * job->cross_from + r * size, job->cross_from,                 \
-                          to + r * job->row_to + c * size, job->row_to);                          \
-        }                                                                                         \
-        name##_edge(job, from, to, 0, rows, crosses, job->cross);                                 \
-        name##_edge(job, from, to, rows, count, 0, job->cross);                                   \
+#define DEFINE_TURN(name, size, lanes, block)                                                      \
+    static void name##_edge(const box_job *job, const char *from, char *to, int64_t r0,            \
+                            int64_t r1, int64_t c0, int64_t c1) {                                  \
+        for (int64_t r = r0; r < r1; ++r)                                                          \
+            for (int64_t c = c0; c < c1; ++c)                                                      \
+                memcpy(to + r * job->row_to + c * size, from + c * job->cross_from + r * size,     \
+                       size);                                                                      \
+    }                                                                                              \
+    static void name(const box_job *job, const char *from, char *to, int64_t count) {              \
+        const int64_t rows = count - count % lanes, crosses = job->cross - job->cross % lanes;     \
+        for (int64_t c0 = 0; c0 < crosses; c0 += TILE) {                                           \
+            const int64_t c1 = c0 + TILE < crosses ? c0 + TILE : crosses;                          \
+            for (int64_t r = 0; r < rows; r += lanes)                                              \
+                for (int64_t c = c0; c < c1; c += lanes)                                           \
+                    block(from + c * job->cross_from + r * size, job->cross_from,                  \
+                          to + r * job->row_to + c * size, job->row_to);                           \
+        }                                                                                          \
+        name##_edge(job, from, to, 0, rows, crosses, job->cross);                                  \
+        name##_edge(job, from, to, rows, count, 0, job->cross);                                    \
     }
 DEFINE_TURN(turn_1, 1, 16, block_1)
 DEFINE_TURN(turn_2, 2, 8, block_2)
@@ -137,8 +146,7 @@ static void run_pieces(void *arg, size_t begin, size_t end) {
     }
     for (size_t piece = begin; piece < end; ++piece) {
         const int64_t left = job->length - index[last] * job->chunk;
-        job->move(job, job->source + from, job->target + to,
-                  left < job->chunk ? left : job->chunk);
+        job->move(job, job->source + from, job->target + to, left < job->chunk ? left : job->chunk);
         for (int32_t i = last; i >= 0; --i) {
             from += job->from[i];
             to += job->to[i];
@@ -214,8 +222,11 @@ static void choose(box_job *job) {
         size_t unit;
         void (*row)(const struct box_job *, const char *, char *, int64_t);
         void (*turn)(const struct box_job *, const char *, char *, int64_t);
-    } table[] = {{1, row_1, turn_1}, {2, row_2, turn_2}, {4, row_4, turn_4},
-                 {8, row_8, turn_8}, {16, row_16, turn_16}};
+    } table[] = {{1, row_1, turn_1},
+                 {2, row_2, turn_2},
+                 {4, row_4, turn_4},
+                 {8, row_8, turn_8},
+                 {16, row_16, turn_16}};
     job->move = row_blocks;
     for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
         if (table[i].unit != job->unit) continue;
@@ -258,7 +269,7 @@ void sdx_box_copy(const sdx_box *box, size_t unit, const void *from, void *to, s
     sdx_parallel_for(pool, pieces, 1 + PIECE_BYTES / bytes, run_pieces, &job);
 }
 
-/* ---- bytes and fills --------------------------------------------------------------------------- */
+/* ---- bytes and fills ------------------------------------------------------------------------ */
 
 typedef struct bytes_job {
     const char *from;

@@ -1,8 +1,8 @@
 /* shape_common.c - small things that the data movement operators share (movement.h): constant
- * elements, index checks, the body of views, and the symbolic handling of shape tensors. */
+ * elements, index checks, and the symbolic handling of shape tensors. */
 #include "ops/movement.h"
 
-/* ---- elements -------------------------------------------------------------------------------- */
+/* ---- elements ------------------------------------------------------------------------------- */
 
 void sdx_move_zero(sdx_dtype dtype, unsigned char *out) {
     memset(out, 0, SDX_MAX_UNIT);
@@ -44,14 +44,14 @@ void sdx_move_one(sdx_dtype dtype, unsigned char *out) {
     }
 }
 
-int64_t sdx_move_truncate(double value) {
+static int64_t truncate(double value) {
     if (!(value >= -9223372036854775808.0)) return INT64_MIN; /* NaN too */
     return value >= 9223372036854775808.0 ? INT64_MAX : (int64_t)value;
 }
 
 int64_t sdx_move_int(const sdx_tensor *tensor, size_t i) {
     if (!sdx_dtypes_has(SDX_T_FLOATS, tensor->dtype)) return sdx_tensor_int(tensor, i);
-    return sdx_move_truncate(sdx_tensor_double(tensor, i));
+    return truncate(sdx_tensor_double(tensor, i));
 }
 
 sdx_status sdx_move_check_indices(sdx_call *call, const sdx_tensor *indices, int64_t size,
@@ -71,19 +71,7 @@ sdx_status sdx_move_output(sdx_call *call, uint32_t o, sdx_dtype dtype, int32_t 
     return *out ? SDX_STATUS_OK : sdx_call_alloc(call, o, dtype, rank, dims, out);
 }
 
-sdx_status sdx_move_view(sdx_call *call) {
-    const sdx_tensor *in = sdx_in(call, 0);
-    sdx_tensor *out = sdx_out(call, 0);
-    if (out && in) {
-        sdx_move_bytes(in->data, out->data, out->count * sdx_dtype_size(out->dtype),
-                       call->host->pool);
-        return SDX_STATUS_OK;
-    }
-    /* A sequence, an optional, or nothing. */
-    return sdx_call_wanted(call, 0) ? sdx_call_set(call, 0, call->in[0]) : SDX_STATUS_OK;
-}
-
-/* ---- reading shape tensors ------------------------------------------------------------------- */
+/* ---- reading shape tensors ------------------------------------------------------------------ */
 
 sdx_expr sdx_move_saturated(int64_t value) {
     if (value >= SDX_EXPR_MAX) value = SDX_EXPR_MAX - 1;
@@ -136,7 +124,7 @@ sdx_status sdx_move_require_scalar(sdx_infer *inf, uint32_t i) {
                                    "number of elements of a scalar input");
 }
 
-bool sdx_move_plain_dims(const sdx_infer *inf, uint32_t i, int64_t dims[SDX_MAX_RANK]) {
+static bool plain_dims(const sdx_infer *inf, uint32_t i, int64_t dims[SDX_MAX_RANK]) {
     const int32_t rank = sdx_infer_rank(inf, i);
     if (rank < 0) return false;
     for (int32_t axis = 0; axis < rank; ++axis) {
@@ -149,7 +137,7 @@ bool sdx_move_plain_dims(const sdx_infer *inf, uint32_t i, int64_t dims[SDX_MAX_
 
 bool sdx_move_small(const sdx_infer *inf, uint32_t i, int64_t dims[SDX_MAX_RANK]) {
     size_t count;
-    return inf->module && sdx_move_plain_dims(inf, i, dims) &&
+    return inf->module && plain_dims(inf, i, dims) &&
            sdx_dims_count(dims, sdx_infer_rank(inf, i), &count) && count > 0 &&
            count <= SDX_MAX_CONTENTS;
 }
@@ -159,7 +147,7 @@ void sdx_move_copy_dims(const sdx_infer *inf, uint32_t i, sdx_expr *dims) {
     for (int32_t axis = 0; axis < rank; ++axis) dims[axis] = sdx_infer_dim(inf, i, axis);
 }
 
-/* ---- writing what is known -------------------------------------------------------------------- */
+/* ---- writing what is known ------------------------------------------------------------------ */
 
 /* During a run nobody asks for contents: the data itself is there. */
 void sdx_move_same_contents(sdx_infer *inf, uint32_t o, uint32_t i) {

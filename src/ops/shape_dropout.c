@@ -3,9 +3,9 @@
  * node's `seed` gives the mask that the standard's own tests expect. */
 #include "ops/movement.h"
 
-/* ---- MT19937 ------------------------------------------------------------------------------------- */
+/* ---- MT19937 -------------------------------------------------------------------------------- */
 
-#define MT_SIZE 624
+#define MT_SIZE  624
 #define MT_SHIFT 397
 
 typedef struct twister {
@@ -46,7 +46,7 @@ static double twister_uniform(twister *t) {
     return ((double)high * 67108864.0 + (double)low) / 9007199254740992.0;
 }
 
-/* ---- Dropout --------------------------------------------------------------------------------------- */
+/* ---- Dropout -------------------------------------------------------------------------------- */
 
 typedef struct dropout_params {
     float ratio;   /* before version 12 */
@@ -116,8 +116,8 @@ static sdx_status dropout_train(sdx_call *call, double ratio) {
     twister random;
     if (!(ratio >= 0.0 && ratio < 1.0))
         return sdx_call_fail(call, "ratio is %g, outside [0, 1)", ratio);
-    const uint64_t seed = p->seeded ? (uint64_t)p->seed
-                                    : call->host->random_seed(call->host, call->node->outputs[0]);
+    const uint64_t seed =
+        p->seeded ? (uint64_t)p->seed : call->host->random_seed(call->host, call->node->outputs[0]);
     twister_seed(&random, (uint32_t)(seed ^ seed >> 32));
     for (size_t first = 0; first < in->count; first += SDX_OFFSET_BATCH) {
         const size_t left = in->count - first;
@@ -148,13 +148,18 @@ static sdx_status dropout_run(sdx_call *call) {
     return SDX_STATUS_OK;
 }
 
-#define DROPOUT_OP(name, most, bits)                                                              \
-    const sdx_op_def name = {                                                                     \
-        .min_in = 1, .max_in = most, .min_out = 1, .max_out = 2,                                  \
-        .flags = SDX_OP_IN_PLACE | (bits),                                                        \
-        .in_types = {SDX_T_FLOATS | SDX_T_FLOAT8, SDX_T_FLOATS | SDX_T_FLOAT8, SDX_T(BOOL)},      \
-        .params_size = sizeof(dropout_params),                                                    \
-        .prepare = dropout_prepare, .infer = dropout_infer, .run = dropout_run,                   \
+#define DROPOUT_OP(name, most, bits)                                                               \
+    const sdx_op_def name = {                                                                      \
+        .min_in = 1,                                                                               \
+        .max_in = most,                                                                            \
+        .min_out = 1,                                                                              \
+        .max_out = 2,                                                                              \
+        .flags = SDX_OP_IN_PLACE | (bits),                                                         \
+        .in_types = {SDX_T_FLOATS | SDX_T_FLOAT8, SDX_T_FLOATS | SDX_T_FLOAT8, SDX_T(BOOL)},       \
+        .params_size = sizeof(dropout_params),                                                     \
+        .prepare = dropout_prepare,                                                                \
+        .infer = dropout_infer,                                                                    \
+        .run = dropout_run,                                                                        \
     }
 DROPOUT_OP(sdx_op_dropout_1, 1, SDX_OP_RANDOM);
 DROPOUT_OP(sdx_op_dropout_7, 1, 0);

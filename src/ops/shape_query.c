@@ -51,10 +51,15 @@ static sdx_status shape_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_shape = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL},
     .params_size = sizeof(shape_params),
-    .prepare = shape_prepare, .infer = shape_infer, .run = shape_run,
+    .prepare = shape_prepare,
+    .infer = shape_infer,
+    .run = shape_run,
 };
 
 static sdx_status size_infer(sdx_infer *inf) {
@@ -73,7 +78,11 @@ static sdx_status size_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_size = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL},
-    .infer = size_infer, .run = size_run,
+    .infer = size_infer,
+    .run = size_run,
 };

@@ -39,7 +39,7 @@ static sdx_status unique_infer(sdx_infer *inf) {
     return sdx_infer_set_shape(inf, 2, 1, &length);
 }
 
-/* ---- sorting ------------------------------------------------------------------------------------ */
+/* ---- sorting -------------------------------------------------------------------------------- */
 
 /* Orders indices; < 0, 0, > 0. */
 typedef int (*row_order)(const void *rows, size_t width, size_t a, size_t b);
@@ -72,8 +72,8 @@ static size_t *sort_rows(const void *rows, size_t width, size_t count, row_order
             const size_t end = count - begin < 2 * run ? count : begin + 2 * run;
             size_t a = begin, b = middle;
             for (size_t to = begin; to < end; ++to) {
-                const bool left = a < middle && (b == end || order(rows, width, index[a],
-                                                                   index[b]) <= 0);
+                const bool left =
+                    a < middle && (b == end || order(rows, width, index[a], index[b]) <= 0);
                 spare[to] = left ? index[a++] : index[b++];
             }
         }
@@ -84,7 +84,7 @@ static size_t *sort_rows(const void *rows, size_t width, size_t count, row_order
     return index;
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------- */
+/* ---- keys ----------------------------------------------------------------------------------- */
 
 /* Larger floats have larger keys; both zeros the same, all NaN the same and last. */
 static uint64_t float_key(double value) {
@@ -114,8 +114,7 @@ static void slice_keys(const sdx_tensor *in, const unique_work *work, size_t s, 
     const bool pairs = sdx_dtypes_has(SDX_T_COMPLEX, in->dtype);
     sdx_tensor parts = *in;
     if (pairs)
-        parts.dtype =
-            in->dtype == SDX_DTYPE_COMPLEX64 ? SDX_DTYPE_FLOAT32 : SDX_DTYPE_FLOAT64;
+        parts.dtype = in->dtype == SDX_DTYPE_COMPLEX64 ? SDX_DTYPE_FLOAT32 : SDX_DTYPE_FLOAT64;
     for (size_t o = 0; o < work->outer; ++o)
         for (size_t i = 0; i < work->inner; ++i) {
             const size_t at = (o * work->slices + s) * work->inner + i;
@@ -140,7 +139,7 @@ static void rank_strings(const sdx_tensor *in, unique_work *work, size_t *index,
     }
 }
 
-/* ---- results -------------------------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 /* In order of the result: first[u] is the slice that shows value u, counts[u] how often it is. */
 typedef struct unique_result {
@@ -232,10 +231,9 @@ static sdx_status unique_run(sdx_call *call) {
         work.ranks = lists + 5 * longest;
         rank_strings(in, &work, work.index, work.spare);
     }
-    for (size_t s = 0; s < work.slices; ++s)
-        slice_keys(in, &work, s, work.keys + s * work.width);
-    const size_t *order = sort_rows(work.keys, work.width, work.slices, order_keys, work.index,
-                                    work.spare);
+    for (size_t s = 0; s < work.slices; ++s) slice_keys(in, &work, s, work.keys + s * work.width);
+    const size_t *order =
+        sort_rows(work.keys, work.width, work.slices, order_keys, work.index, work.spare);
     collect(&work, order, p->sorted, &result);
     const sdx_status status = emit(call, p, &work, &result);
     sdx_call_temp_free(call, memory);
@@ -243,8 +241,13 @@ static sdx_status unique_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_unique = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 4,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 4,
     .in_types = {SDX_T_ALL},
     .params_size = sizeof(unique_params),
-    .prepare = unique_prepare, .infer = unique_infer, .run = unique_run,
+    .prepare = unique_prepare,
+    .infer = unique_infer,
+    .run = unique_run,
 };

@@ -33,7 +33,7 @@ static sdx_status slice_prepare(sdx_prep *prep) {
     return SDX_STATUS_OK;
 }
 
-/* ---- one axis -------------------------------------------------------------------------------- */
+/* ---- one axis ------------------------------------------------------------------------------- */
 
 /* Where the range begins and how many elements it has. step is not 0. */
 static void slice_axis(int64_t dim, int64_t start, int64_t end, int64_t step, int64_t *first,
@@ -48,8 +48,7 @@ static void slice_axis(int64_t dim, int64_t start, int64_t end, int64_t step, in
     if (end < 0 && step > 0) end = 0;
     *first = start;
     if (step > 0 && end > start) *length = (end - start - 1) / step + 1;
-    if (step < 0 && end < start)
-        *length = step == INT64_MIN ? 1 : (start - end - 1) / -step + 1;
+    if (step < 0 && end < start) *length = step == INT64_MIN ? 1 : (start - end - 1) / -step + 1;
 }
 
 /* A bound in [0, dim], counted from the front, for a positive step; unknown if its sign is. */
@@ -110,7 +109,7 @@ static sdx_status slice_length(sdx_infer *inf, sdx_expr dim, sdx_expr start, sdx
     return SDX_STATUS_OK;
 }
 
-/* ---- infer ------------------------------------------------------------------------------------ */
+/* ---- infer ---------------------------------------------------------------------------------- */
 
 typedef struct slice_lists {
     sdx_expr starts[SDX_MAX_RANK], ends[SDX_MAX_RANK], axes[SDX_MAX_RANK], steps[SDX_MAX_RANK];
@@ -206,7 +205,7 @@ static sdx_status slice_infer(sdx_infer *inf) {
     return sdx_move_shape(inf, 0, rank, dims);
 }
 
-/* ---- run --------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------ */
 
 /* Entry k of one of the lists, for a run. */
 static int64_t slice_entry(const sdx_call *call, uint32_t input, const int64_t *attribute, size_t k,
@@ -243,14 +242,24 @@ static sdx_status slice_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_slice_1 = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL},
     .params_size = sizeof(slice_params),
-    .prepare = slice_prepare, .infer = slice_infer, .run = slice_run,
+    .prepare = slice_prepare,
+    .infer = slice_infer,
+    .run = slice_run,
 };
 const sdx_op_def sdx_op_slice = {
-    .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 1,
+    .min_in = 3,
+    .max_in = 5,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T_INDEX},
     .params_size = sizeof(slice_params),
-    .prepare = slice_prepare, .infer = slice_infer, .run = slice_run,
+    .prepare = slice_prepare,
+    .infer = slice_infer,
+    .run = slice_run,
 };

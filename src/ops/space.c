@@ -3,7 +3,7 @@
 
 #define GRAIN_BYTES ((size_t)1 << 15) /* of output per piece of parallel work, at least */
 
-/* ---- DepthToSpace, SpaceToDepth ------------------------------------------------------------------ */
+/* ---- DepthToSpace, SpaceToDepth ------------------------------------------------------------- */
 
 typedef struct space_params {
     int64_t block;
@@ -64,8 +64,8 @@ static sdx_status space_run(sdx_call *call) {
     const int *deep = p->crd ? deep_crd : deep_dcr;
     const int *from = call->def->aux ? deep : spatial, *to = call->def->aux ? spatial : deep;
     const sdx_tensor *high = call->def->aux ? out : in, *low = call->def->aux ? in : out;
-    const int64_t size[AXES] = {high->dims[0], high->dims[1], low->dims[2], low->dims[3], p->block,
-                                p->block};
+    const int64_t size[AXES] = {high->dims[0], high->dims[1], low->dims[2],
+                                low->dims[3],  p->block,      p->block};
     int64_t from_steps[AXES], to_steps[AXES];
     sdx_box box = {0};
     if (out->count == 0) return SDX_STATUS_OK;
@@ -77,18 +77,23 @@ static sdx_status space_run(sdx_call *call) {
     return SDX_STATUS_OK;
 }
 
-#define SPACE_OP(name, direction)                                                                 \
-    const sdx_op_def name = {                                                                     \
-        .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,                                     \
-        .in_types = {SDX_T_ALL},                                                                  \
-        .params_size = sizeof(space_params),                                                      \
-        .prepare = space_prepare, .infer = space_infer, .run = space_run,                         \
-        .aux = direction,                                                                         \
+#define SPACE_OP(name, direction)                                                                  \
+    const sdx_op_def name = {                                                                      \
+        .min_in = 1,                                                                               \
+        .max_in = 1,                                                                               \
+        .min_out = 1,                                                                              \
+        .max_out = 1,                                                                              \
+        .in_types = {SDX_T_ALL},                                                                   \
+        .params_size = sizeof(space_params),                                                       \
+        .prepare = space_prepare,                                                                  \
+        .infer = space_infer,                                                                      \
+        .run = space_run,                                                                          \
+        .aux = direction,                                                                          \
     }
 SPACE_OP(sdx_op_depth_to_space, to_space);
 SPACE_OP(sdx_op_space_to_depth, NULL);
 
-/* ---- ReverseSequence ------------------------------------------------------------------------------ */
+/* ---- ReverseSequence ------------------------------------------------------------------------ */
 
 typedef struct reverse_params {
     int64_t batch_axis, time_axis;
@@ -158,13 +163,18 @@ static sdx_status reverse_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_reverse_sequence = {
-    .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T(INT64)},
     .params_size = sizeof(reverse_params),
-    .prepare = reverse_prepare, .infer = reverse_infer, .run = reverse_run,
+    .prepare = reverse_prepare,
+    .infer = reverse_infer,
+    .run = reverse_run,
 };
 
-/* ---- Trilu ---------------------------------------------------------------------------------------- */
+/* ---- Trilu ---------------------------------------------------------------------------------- */
 
 typedef struct trilu_params {
     bool upper;
@@ -215,7 +225,7 @@ static sdx_status trilu_run(sdx_call *call) {
     job.rows = in->dims[in->rank - 2];
     job.columns = in->dims[in->rank - 1];
     job.upper = p->upper;
-    job.diagonal = diagonal < -job.rows - 1   ? -job.rows - 1
+    job.diagonal = diagonal < -job.rows - 1 ? -job.rows - 1
                    : diagonal > job.columns ? job.columns
                                             : diagonal;
     sdx_move_zero(in->dtype, job.zero);
@@ -225,9 +235,14 @@ static sdx_status trilu_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_trilu = {
-    .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
     .flags = SDX_OP_IN_PLACE,
     .in_types = {SDX_T_ALL, SDX_T(INT64)},
     .params_size = sizeof(trilu_params),
-    .prepare = trilu_prepare, .infer = trilu_infer, .run = trilu_run,
+    .prepare = trilu_prepare,
+    .infer = trilu_infer,
+    .run = trilu_run,
 };

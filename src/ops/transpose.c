@@ -83,8 +83,13 @@ static sdx_status transpose_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_transpose = {
-    .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
     .in_types = {SDX_T_ALL},
     .params_size = sizeof(transpose_params),
-    .prepare = transpose_prepare, .infer = transpose_infer, .run = transpose_run,
+    .prepare = transpose_prepare,
+    .infer = transpose_infer,
+    .run = transpose_run,
 };

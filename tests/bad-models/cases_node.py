@@ -21,7 +21,7 @@ def op_type_missing():
     return model(graph(node("", ["x"], ["y"])))
 
 
-@case("op_type", "bytes; at most ")
+@case("the op_type of a node has 100000 bytes; at most 512 are allowed")
 def op_type_too_long():
     return model(graph(node("R" * 100000, ["x"], ["y"])))
 
@@ -44,9 +44,9 @@ def operator_of_a_later_version():
     return one("Gelu", ["x"], opset=13)
 
 
-@case("operator 'Upsample' of domain 'ai.onnx' version 21 is not supported", code=4, only="run")
+@case("operator 'Crop' of domain 'ai.onnx' version 21 is not supported", code=4, only="run")
 def operator_that_was_removed():
-    return one("Upsample", ["x"])
+    return one("Crop", ["x"])
 
 
 @case("node 'first' (Frobnicate)", code=4, only="run")
@@ -110,7 +110,7 @@ def required_input_in_the_middle_left_out():
     return one("Conv", ["x", "", "b"])
 
 
-@case("node 'n' (Concat): input 1 is left out")
+@case("node 'n' (Concat): input 1 is missing")
 def variadic_input_left_out():
     return one("Concat", ["x", "", "z"], axis=0)
 
@@ -120,8 +120,8 @@ def last_variadic_input_left_out():
     return one("Sum", ["x", ""])
 
 
-@case("node 'n' (TopK): output 0 is required but left out")
-def required_output_left_out():
+@case(code=0)
+def output_left_out_is_fine():
     k = tensor(7, [1], raw(b"\x01" + b"\0" * 7), name="k")
     return model(graph(node("TopK", ["x", "k"], ["", "y"]), inits=[k], outputs=data(12, data(1, "y"))))
 
@@ -202,14 +202,14 @@ def attribute_reference_outside_a_function():
     return model(graph(node("Concat", ["x"], ["y"], data(1, "axis") + num(20, 2) + data(21, "a"))))
 
 
-@case("node 'n' (Relu): ", " attributes; at most ")
+@case("node 'n' (Relu): 200000 attributes; at most 1024 are allowed")
 def attributes_without_end():
     """Quadratic time in the number of attributes would hang."""
     attrs = [data(1, f"a{i}") + num(3, 0) + num(20, 2) for i in range(200000)]
     return model(graph(node("Relu", ["x"], ["y"], *attrs)))
 
 
-@case("node 'n' (Relu): ", " attributes; no operator has that many")
+@case("node 'n' (Relu): 65 attributes; no operator has that many")
 def attributes_65():
     attrs = [data(1, f"a{i}") + num(3, 0) + num(20, 2) for i in range(65)]
     return model(graph(node("Relu", ["x"], ["y"], *attrs)))
@@ -272,6 +272,6 @@ def inputs_of_two_types():
 
 
 @case("node 'n' (And): input 0 has type float32; operator And version 21 of domain ai.onnx takes bool",
-      code=4)
+      code=4, only="run")
 def input_of_a_type_not_taken():
     return one("And", ["x", "z"])

@@ -15,9 +15,20 @@ def tensor_dims_overflow():
     return with_tensor(tensor(FLOAT, [1 << 32, 1 << 32], raw(b"\0" * 8)))
 
 
-@case("tensor 'w'", "too large")
+@case("a tensor has the dimension 4611686018427387906: too large")
 def tensor_of_4e18_floats_in_8_bytes():
+    """Four times the count is 8 once it has wrapped around 64 bits."""
     return with_tensor(tensor(FLOAT, [4611686018427387906], raw(b"\0" * 8)))
+
+
+@case("tensor 'w' is too large for any machine")
+def tensor_of_4e18_floats_by_two_dims_in_8_bytes():
+    return with_tensor(tensor(FLOAT, [2, 2305843009213693953], raw(b"\0" * 8)))
+
+
+@case("tensor 'w' has 8 bytes of data; its shape and type need 4611686018427387904")
+def tensor_of_1e18_floats_in_8_bytes():
+    return with_tensor(tensor(FLOAT, [1 << 60], raw(b"\0" * 8)))
 
 
 @case("tensor 'w' is too large for any machine")
@@ -226,7 +237,7 @@ def sparse_without_values():
     return model(graph(node("Identity", ["w"], ["y"]), inputs=b"", rest=data(15, num(3, 6))))
 
 
-@case("a sparse tensor has a negative dimension or too many")
+@case("a sparse tensor has more than 16 dimensions, or one of -2")
 def sparse_negative_dim():
     return with_sparse(values(1), indices(0), [-2])
 

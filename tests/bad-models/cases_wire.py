@@ -10,9 +10,9 @@ def empty_file():
     return b""
 
 
-@case("field 13 at byte 0: ", "length 101 passes the end of the enclosing message (2 bytes left)")
+@case("model.onnx: field 10 at byte 0: end of a group that was not begun (byte 0)")
 def text_file():
-    return b"hjekl"
+    return b"This is not a model.\n"
 
 
 @case("field 14 at byte 0: wire type 6 does not exist")
@@ -20,7 +20,7 @@ def git_lfs_pointer():
     return b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 
 
-@case("field 17 at byte 0: ", "passes the end")
+@case("field tag at byte 10: field number 0 is not allowed")
 def png_file():
     return b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" * 4
 
