@@ -160,14 +160,25 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Rounds over all models, so that a busy moment of the machine hits all alike. */
+/* How often each sample loads model i. To compare times per node, all samples load about as many
+ * nodes: a short one would find an undisturbed moment of the machine far more often. */
+static size_t batch_size(const settings *s, const size_t *nodes, size_t i) {
+    size_t largest = 1;
+    for (size_t k = 0; s->linear && k < s->count; k++)
+        if (nodes[k] > largest) largest = nodes[k];
+    return nodes[i] && largest > nodes[i] ? largest / nodes[i] : 1;
+}
+
+/* Rounds over all models, so that a busy spell hits all alike; the first one warms up. */
 static bool time_all(const settings *s, double *times, size_t *nodes) {
     clockid_t clock = s->linear ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
-    for (long run = -1; run < s->runs; run++) /* -1 warms up */
+    for (long run = -1; run < s->runs; run++)
         for (size_t i = 0; i < s->count; i++) {
-            double ms;
-            if (!time_once(s->models[i], clock, &ms, &nodes[i])) return false;
-            if (run >= 0) times[i * (size_t)s->runs + (size_t)run] = ms;
+            size_t batch = run < 0 ? 1 : batch_size(s, nodes, i);
+            double ms, sum = 0;
+            for (size_t k = 0; k < batch; k++, sum += ms)
+                if (!time_once(s->models[i], clock, &ms, &nodes[i])) return false;
+            if (run >= 0) times[i * (size_t)s->runs + (size_t)run] = sum / (double)batch;
         }
     for (size_t i = 0; i < s->count; i++)
         qsort(times + i * (size_t)s->runs, (size_t)s->runs, sizeof *times, by_value);

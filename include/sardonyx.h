@@ -373,12 +373,6 @@ SDX_API void sdx_context_get_memory(const sdx_context *context, sdx_memory_info 
 SDX_API sdx_status sdx_context_bind_dims(sdx_context *context, const sdx_binding *bindings,
                                          size_t binding_count, sdx_error *error);
 
-/* The dims of the index-th input once symbols are bound (by name); fails naming a free symbol. */
-SDX_API sdx_status sdx_program_input_dims(const sdx_program *program, size_t index,
-                                          const sdx_binding *bindings, size_t binding_count,
-                                          int32_t *rank, int64_t dims[SDX_MAX_RANK],
-                                          sdx_error *error);
-
 /* ---- operators ---------------------------------------------------------------------------------- */
 
 typedef struct sdx_op_info {

@@ -61,8 +61,6 @@ uint8_t sdx_f32_to_f8(sdx_dtype format, float value, bool saturate);
 /* FLOAT8E8M0 has no sign and no zero; sdx_f32_to_f8 rounds it with mode 0, the default of Cast.
  * mode: 0 up, 1 down, 2 nearest with ties up. Not saturating, what lies outside becomes NaN. */
 uint8_t sdx_f32_to_e8m0(float value, int mode, bool saturate);
-float sdx_f4_to_f32(uint8_t bits);
-uint8_t sdx_f32_to_f4(float value);
 
 /* Converts count elements of any float type to float32 (float64 is rounded), or from it.
  * For bodies that compute the small types in float32. */

@@ -68,8 +68,12 @@ static sdx_status parse_descr(const char *path, const char *text, npy_header *he
         if (types[i].kind == header->kind && types[i].size == header->size)
             header->dtype = types[i].dtype;
     if (header->dtype) return SDX_STATUS_OK;
-    return sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: element type '%.16s' is not supported", path,
-                    at ? at : "");
+    if (at && *at == '[')
+        return sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: arrays of records are not supported",
+                        path);
+    size_t length = at ? strcspn(at, "'\"") : 0;
+    return sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: element type '%.*s' is not supported", path,
+                    length > 16 ? 16 : (int)length, at ? at : "");
 }
 
 static sdx_status parse_shape(const char *path, const char *text, npy_header *header,
@@ -220,10 +224,11 @@ static sdx_status read_array(const char *path, const sdx_file *file,
         SDX_STATUS_OK)
         return sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: %s", path, inner.message);
     size_t size = header.kind == 'U' ? (size_t)header.size * 4 : header.size, bytes;
-    if (!sdx_size_mul(like.count, size, &bytes) || bytes > file->size - header.data)
+    if (!sdx_size_mul(like.count, size, &bytes)) bytes = SIZE_MAX;
+    if (bytes > file->size - header.data)
         return sdx_fail(error, SDX_STATUS_BAD_INPUT,
-                        "%s: the file has %zu bytes of data, its shape needs more", path,
-                        file->size - header.data);
+                        "%s: the file has %zu bytes of data, its shape needs %zu", path,
+                        file->size - header.data, bytes);
     const uint8_t *data = file->data + header.data;
     if (header.dtype == SDX_DTYPE_STRING) {
         if (header.fortran && header.rank > 1)

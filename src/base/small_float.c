@@ -201,10 +201,6 @@ uint8_t sdx_f32_to_f8(sdx_dtype format, float value, bool saturate) {
     return narrow(format_of(format), f32_bits(value), saturate);
 }
 
-float sdx_f4_to_f32(uint8_t bits) { return widen(&e2m1, bits & 0x0f); }
-
-uint8_t sdx_f32_to_f4(float value) { return narrow(&e2m1, f32_bits(value), true); }
-
 /* ---- float8e8m0 --------------------------------------------------------------------------- */
 
 uint8_t sdx_f32_to_e8m0(float value, int mode, bool saturate) {

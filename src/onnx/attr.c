@@ -5,6 +5,14 @@
 
 #include "onnx/loader.h"
 
+const char *sdx_attr_kind_name(sdx_attr_kind kind) {
+    static const char *const names[] = {"UNDEFINED", "FLOAT", "INT", "STRING", "TENSOR", "GRAPH",
+                                        "FLOATS", "INTS", "STRINGS", "TENSORS", "GRAPHS",
+                                        "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO",
+                                        "TYPE_PROTOS"};
+    return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
+}
+
 /* How each field of AttributeProto maps to a kind. */
 static sdx_attr_kind kind_of_field(uint32_t number) {
     switch (number) {
@@ -84,10 +92,11 @@ static sdx_status read_parts(sdx_loader *loader, sdx_pb_reader in, attr_parts *p
         return sdx_bad(loader, parts->position, "attribute '%.*s' has the unknown type %d",
                        (int)parts->name.size, (const char *)parts->name.data, parts->declared);
     if (parts->declared && parts->found && (int32_t)parts->found != parts->declared)
-        return sdx_bad(loader, parts->position, "attribute '%.*s' says it has type %d but holds "
-                                                "type %d",
-                       (int)parts->name.size, (const char *)parts->name.data, parts->declared,
-                       (int)parts->found);
+        return sdx_bad(loader, parts->position, "attribute '%.*s' says it is %s but holds "
+                                                "%s",
+                       (int)parts->name.size, (const char *)parts->name.data,
+                       sdx_attr_kind_name((sdx_attr_kind)parts->declared),
+                       sdx_attr_kind_name(parts->found));
     return SDX_STATUS_OK;
 }
 
@@ -236,9 +245,9 @@ sdx_status sdx_load_attr(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope,
         for (size_t i = 0; graphs && i < out->count; i++)
             sdx_graph_at(loader->module, out->as.graphs[i])->owner = owner;
         if (*present && parts.declared && (int32_t)out->kind != parts.declared)
-            return sdx_bad(loader, parts.position, "attribute '%s' expects type %d but the call "
-                                                   "gives type %d",
-                           out->name, parts.declared, (int)out->kind);
+            return sdx_bad(loader, parts.position, "attribute '%s' expects %s but the call gives %s",
+                           out->name, sdx_attr_kind_name((sdx_attr_kind)parts.declared),
+                           sdx_attr_kind_name(out->kind));
         return SDX_STATUS_OK;
     }
     out->kind = parts.declared ? (sdx_attr_kind)parts.declared : parts.found;

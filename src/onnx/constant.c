@@ -37,8 +37,9 @@ sdx_status sdx_constant_from_attr(sdx_loader *loader, const sdx_attr *attr,
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
         if (strcmp(attr->name, spellings[i].name) != 0) continue;
         if (attr->kind != spellings[i].kind)
-            return sdx_bad(loader, SDX_NO_POSITION, "attribute '%s' has type %d, expected %d",
-                           attr->name, (int)attr->kind, (int)spellings[i].kind);
+            return sdx_bad(loader, SDX_NO_POSITION, "attribute '%s' is %s, expected %s",
+                           attr->name, sdx_attr_kind_name(attr->kind),
+                           sdx_attr_kind_name(spellings[i].kind));
         if (spellings[i].size == 0) {
             *out = attr->as.tensors[0];
             return SDX_STATUS_OK;

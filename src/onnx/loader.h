@@ -70,6 +70,7 @@ sdx_status sdx_declare_outputs(sdx_loader *loader, sdx_pb_reader in, sdx_scope *
 /* *present false: a reference to an attribute that the function's call does not give. */
 sdx_status sdx_load_attr(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope, sdx_id owner,
                          sdx_attr *out, bool *present);
+const char *sdx_attr_kind_name(sdx_attr_kind kind); /* as in AttributeProto.AttributeType */
 sdx_status sdx_load_tensor(sdx_loader *loader, sdx_pb_reader in, const sdx_const **out);
 sdx_status sdx_load_sparse(sdx_loader *loader, sdx_pb_reader in, const sdx_const **out);
 sdx_status sdx_load_type(sdx_loader *loader, sdx_pb_reader in, sdx_type *out);

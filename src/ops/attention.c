@@ -120,10 +120,8 @@ static sdx_status check_mask(sdx_infer *inf, const symbolic *s) {
         return sdx_infer_fail(inf, "attn_mask has rank %d, expected 1 to 4", rank);
     sdx_expr whole[4] = {s->batch, s->q_heads, s->q_len, s->total};
     for (int32_t d = 0; d < rank - 1; d++) {
-        sdx_expr own = sdx_infer_dim(inf, SDX_ATT_MASK, d), full = whole[4 - rank + d], both;
-        if (sdx_expr_is(own, 1) || sdx_expr_is_unknown(own) || sdx_expr_is_unknown(full)) continue;
-        SDX_TRY(sdx_infer_broadcast_dim(inf, own, full, "dims of attn_mask and the scores", &both));
-        SDX_TRY(sdx_infer_require_equal(inf, both, full, "dim of attn_mask and of the scores"));
+        sdx_expr own = sdx_infer_dim(inf, SDX_ATT_MASK, d);
+        SDX_TRY(sdx_infer_require_broadcast(inf, own, whole[4 - rank + d]));
     }
     sdx_expr last = sdx_infer_dim(inf, SDX_ATT_MASK, rank - 1);
     if (sdx_expr_is_const(last) && sdx_expr_is_const(s->total) &&

@@ -200,6 +200,10 @@ static sdx_status linear_run(sdx_call *call) {
     job.dv = (size_t)v->dims[2] / job.kv_heads;
     job.scale = params->scale != 0 ? params->scale
                                    : (float)(1 / sqrt(job.dk > 0 ? (double)job.dk : 1));
+    if (job.dk * job.q_heads != (size_t)q->dims[2] || job.dv * job.kv_heads != (size_t)v->dims[2])
+        return sdx_call_fail(call, "the last dims of query and value, %lld and %lld, are no "
+                             "multiples of their heads", (long long)q->dims[2],
+                             (long long)v->dims[2]);
     SDX_TRY(check_gates(call, &job));
     size_t states = batch * job.kv_heads * job.dk * job.dv;
     size_t y_count = batch * job.time * job.q_heads * job.dv;

@@ -132,9 +132,10 @@ static sdx_status rotary_run(sdx_call *call) {
     job.length = (size_t)x->dims[job.flat ? 1 : 2];
     job.size = (size_t)x->dims[x->rank - 1] / (job.flat ? job.heads : 1);
     job.half = (params->dim > 0 ? (size_t)params->dim : job.size) / 2;
-    if (2 * job.half > job.size)
-        return sdx_call_fail(call, "heads of size %zu cannot be rotated in %zu dims", job.size,
-                             2 * job.half);
+    if (2 * job.half > job.size || (params->dim == 0 && job.size % 2 != 0) ||
+        (job.flat && job.size * job.heads != (size_t)x->dims[2]))
+        return sdx_call_fail(call, "%zu heads of size %zu cannot be rotated in %zu dims", job.heads,
+                             job.size, 2 * job.half);
     size_t tokens = job.batch * job.length;
     if (ids) {
         job.ids = ids->data;

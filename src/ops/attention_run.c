@@ -279,6 +279,11 @@ sdx_status sdx_attention_run(sdx_call *call) {
     if (job.q_heads > 0 && (job.kv_heads == 0 || job.q_heads % job.kv_heads != 0))
         return sdx_call_fail(call, "Q has %zu heads, no multiple of the %zu of K", job.q_heads,
                              job.kv_heads);
+    if (q->rank == 3 && (job.size * job.q_heads != (size_t)q->dims[2] ||
+                         job.v_size * job.kv_heads != (size_t)v->dims[2]))
+        return sdx_call_fail(call, "the last dims of Q and V, %lld and %lld, are no multiples of "
+                             "their heads, %zu and %zu", (long long)q->dims[2],
+                             (long long)v->dims[2], job.q_heads, job.kv_heads);
     read_mask(call, &job);
     if (job.mask_count > job.total)
         return sdx_call_fail(call, "attn_mask covers %zu keys, there are only %zu",

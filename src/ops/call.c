@@ -74,7 +74,7 @@ sdx_status sdx_call_fail_with(sdx_call *call, sdx_status code, const char *forma
 sdx_status sdx_call_index(sdx_call *call, int64_t index, int64_t size, const char *what,
                           int64_t *out) {
     if (index < -size || index >= size)
-        return sdx_call_fail(call, "%s: index %lld lies outside [%lld, %lld)", what,
+        return sdx_call_fail(call, "%s %lld lies outside [%lld, %lld)", what,
                              (long long)index, (long long)-size, (long long)size);
     *out = index < 0 ? index + size : index;
     return SDX_STATUS_OK;

@@ -67,7 +67,6 @@ static void narrow_small(const sdx_cast_rules *rules, sdx_dtype to, double value
     switch (to) {
     case SDX_DTYPE_FLOAT16: *(uint16_t *)out = sdx_f64_to_f16(value); return;
     case SDX_DTYPE_BFLOAT16: *(uint16_t *)out = sdx_f64_to_bf16(value); return;
-    case SDX_DTYPE_FLOAT4E2M1: *(uint8_t *)out = sdx_f32_to_f4(sticky(value)); return;
     case SDX_DTYPE_FLOAT8E8M0:
         *(uint8_t *)out = sdx_f32_to_e8m0(sticky(value), rules->round_mode, rules->saturate);
         return;

@@ -20,10 +20,7 @@ static sdx_status check_groups(sdx_infer *inf, const sdx_conv_params *params, ui
     SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, x, 1),
                                     sdx_inf_mul(inf, planes, sdx_expr_const(params->group)),
                                     "channels of the input and of the kernel times group"));
-    if (sdx_expr_is_const(maps) && sdx_expr_value(maps) % params->group != 0)
-        return sdx_infer_fail(inf, "%" PRId64 " output channels do not fall into %" PRId64
-                                   " groups", sdx_expr_value(maps), params->group);
-    return SDX_STATUS_OK;
+    return sdx_require_groups(inf, maps, params->group, "output channels");
 }
 
 sdx_status sdx_conv_infer_shape(sdx_infer *inf, const sdx_conv_params *params, uint32_t x,

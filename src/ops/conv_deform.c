@@ -62,10 +62,7 @@ static sdx_status infer(sdx_infer *inf) {
     SDX_TRY(check_map(inf, MASK, mask, "mask"));
     sdx_expr maps = sdx_infer_dim(inf, W, 0), planes = sdx_infer_dim(inf, W, 1);
     sdx_expr channels = sdx_inf_mul(inf, planes, sdx_expr_const(p->conv.group));
-    if (sdx_expr_is_const(channels) && sdx_expr_value(channels) % p->offset_group != 0)
-        return sdx_infer_fail(inf, "%" PRId64 " channels do not fall into %" PRId64
-                                   " groups of offsets",
-                              sdx_expr_value(channels), p->offset_group);
+    SDX_TRY(sdx_require_groups(inf, channels, p->offset_group, "channels with offsets"));
     sdx_expr depth = sdx_inf_mul(inf, planes, taps), rows = sdx_inf_mul(inf, channels, taps);
     if (sdx_expr_is_const(maps) && sdx_expr_is_const(depth) && sdx_expr_is_const(rows)) {
         sdx_dtype dtype = sdx_infer_dtype(inf, X);

@@ -91,7 +91,7 @@ void sdx_conv_direct_scratch(sdx_infer *inf, const sdx_conv_params *params, size
         bytes = sdx_inf_mul(inf, bytes, size);
     }
     bytes = sdx_inf_add(inf, bytes, sdx_expr_const(SDX_CACHE_LINE));
-    inf->scratch = sdx_inf_add(inf, inf->scratch, sdx_inf_mul(inf, bytes, sdx_expr_const(PIECES)));
+    sdx_infer_add_scratch_expr(inf, sdx_inf_mul(inf, bytes, sdx_expr_const(PIECES)));
     sdx_infer_add_scratch(inf, taps * sizeof(size_t));
 }
 

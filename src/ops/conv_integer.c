@@ -69,7 +69,7 @@ static void add_scratch(sdx_infer *inf, const roles *r) {
     if (!sdx_expr_is_const(maps) || !sdx_expr_is_const(depth)) return;
     size_t m = (size_t)sdx_expr_value(maps), d = (size_t)sdx_expr_value(depth);
     sdx_infer_add_scratch(inf, line(m * padded(d) * 2) + PIECES * piece_bytes(d) + 64);
-    inf->scratch = sdx_inf_add(inf, inf->scratch, sdx_inf_mul(inf, image, sdx_expr_const(2)));
+    sdx_infer_add_scratch_expr(inf, sdx_inf_mul(inf, image, sdx_expr_const(2)));
 }
 
 static sdx_status infer(sdx_infer *inf) {

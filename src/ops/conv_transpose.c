@@ -88,9 +88,7 @@ static sdx_status check_kernel(sdx_infer *inf, const params *p) {
     if (rank >= 0) SDX_TRY(sdx_infer_require_rank(inf, 1, rank));
     SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 0, 1), planes,
                                     "channels of the input and of the kernel"));
-    if (sdx_expr_is_const(planes) && sdx_expr_value(planes) % p->conv.group != 0)
-        return sdx_infer_fail(inf, "%" PRId64 " input channels do not fall into %" PRId64
-                                   " groups", sdx_expr_value(planes), p->conv.group);
+    SDX_TRY(sdx_require_groups(inf, planes, p->conv.group, "input channels"));
     if (p->conv.window.kernel)
         for (int32_t a = 2; a < w_rank; a++)
             SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 1, a),

@@ -88,6 +88,9 @@ static sdx_status einsum_prepare(sdx_prep *prep) {
     if (count > SDX_EINSUM_TERMS)
         return sdx_prep_unsupported(prep, "%u inputs, at most %d are supported", count,
                                     SDX_EINSUM_TERMS);
+    for (uint32_t i = 0; i < count; i++)
+        if (prep->node->inputs[i] == SDX_NONE)
+            return sdx_prep_fail(prep, "input %u is left out", i);
     params->terms = sdx_prep_array(prep, count, sizeof *params->terms);
     if (params->terms == NULL) return SDX_STATUS_NO_MEMORY;
     for (params->term_count = 0; params->term_count < count; text++) {

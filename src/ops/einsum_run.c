@@ -174,8 +174,9 @@ static void contract(einsum_state *state, const sdx_einsum_step *step, operand l
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Sizes by label and the expanded terms, as infer found them. */
-static void read_shapes(einsum_state *state, sdx_labels *terms, sdx_labels *output) {
+/* Sizes by label and the expanded terms, as infer found them. That all dims of a label agree is
+ * checked here once more: those that are summed over appear in no shape that would tell. */
+static sdx_status read_shapes(einsum_state *state, sdx_labels *terms, sdx_labels *output) {
     const sdx_einsum_params *params = state->call->params;
     int32_t widest = 0;
     for (size_t l = 0; l < SDX_EINSUM_LABELS; l++) state->size[l] = 1;
@@ -186,10 +187,17 @@ static void read_shapes(einsum_state *state, sdx_labels *terms, sdx_labels *outp
             dims = in->rank - (params->terms[t].count - 1);
         sdx_einsum_expand(&params->terms[t], dims, &terms[t]);
         if (dims > widest) widest = dims;
-        for (int32_t i = 0; i < in->rank; i++)
-            if (in->dims[i] != 1) state->size[terms[t].label[i]] = (size_t)in->dims[i];
+        for (int32_t i = 0; i < in->rank; i++) {
+            size_t *size = &state->size[terms[t].label[i]], own = (size_t)in->dims[i];
+            if (own == 1) continue;
+            if (*size != 1 && *size != own)
+                return sdx_call_fail(state->call, "dims of one index differ: %zu and %zu", *size,
+                                     own);
+            *size = own;
+        }
     }
     sdx_einsum_expand(&params->output, widest, output);
+    return SDX_STATUS_OK;
 }
 
 /* An input by label; converted first if its type is not computed as it is. */
@@ -228,7 +236,7 @@ sdx_status sdx_einsum_run(sdx_call *call) {
     state.type = sdx_product_type(y->dtype);
     state.element = sdx_dtype_size(state.type);
     sdx_labels terms[SDX_EINSUM_TERMS], output, none = {0};
-    read_shapes(&state, terms, &output);
+    SDX_TRY(read_shapes(&state, terms, &output));
     void *result = sdx_product_direct(y->dtype) ? y->data : take(&state, y->count);
     operand left, right, out;
     dense_operand(&state, &output, result, &out);

@@ -29,14 +29,7 @@ static sdx_status check_c(sdx_infer *inf, sdx_expr m, sdx_expr n) {
     if (rank > 2) return sdx_infer_fail(inf, "C has rank %d, expected at most 2", rank);
     for (int32_t d = 0; d < rank; d++) {
         sdx_expr own = sdx_infer_dim(inf, 2, d), whole = d == rank - 1 ? n : m;
-        if (sdx_expr_is(own, 1) || sdx_expr_is_unknown(own)) continue;
-        if (sdx_expr_is_const(own) || sdx_expr_same(own, whole)) {
-            SDX_TRY(sdx_infer_require_equal(inf, own, whole, "dim of C and of the product"));
-        } else {
-            /* A symbol may turn out 1: what matters is that the broadcast is no larger. */
-            sdx_expr both = sdx_expr_broadcast(inf->pool, own, whole);
-            SDX_TRY(sdx_infer_require_equal(inf, both, whole, "dim of C and of the product"));
-        }
+        SDX_TRY(sdx_infer_require_broadcast(inf, own, whole));
     }
     return SDX_STATUS_OK;
 }

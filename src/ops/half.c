@@ -12,13 +12,17 @@ enum { MAX_IN = 9, MAX_OUT = 5 };
 void sdx_infer_add_scratch(sdx_infer *inf, size_t bytes) {
     size_t rounded;
     if (!sdx_size_align(bytes, SDX_CACHE_LINE, &rounded) || rounded > (size_t)SDX_EXPR_MAX - 1) return;
-    inf->scratch = sdx_inf_add(inf, inf->scratch, sdx_expr_const((int64_t)rounded));
+    sdx_infer_add_scratch_expr(inf, sdx_expr_const((int64_t)rounded));
+}
+
+void sdx_infer_add_scratch_expr(sdx_infer *inf, sdx_expr bytes) {
+    sdx_expr sum = sdx_inf_add(inf, inf->scratch, bytes);
+    if (!sdx_expr_is_unknown(sum)) inf->scratch = sum;
 }
 
 static void add_stand_in(sdx_infer *inf, sdx_expr count) {
     sdx_expr bytes = sdx_inf_mul(inf, count, sdx_expr_const((int64_t)sizeof(float)));
-    bytes = sdx_inf_add(inf, bytes, sdx_expr_const(SDX_CACHE_LINE));
-    inf->scratch = sdx_inf_add(inf, inf->scratch, bytes);
+    sdx_infer_add_scratch_expr(inf, sdx_inf_add(inf, bytes, sdx_expr_const(SDX_CACHE_LINE)));
 }
 
 void sdx_infer_half_scratch(sdx_infer *inf) {

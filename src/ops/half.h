@@ -12,8 +12,10 @@ static inline bool sdx_is_half(sdx_dtype dtype) {
 
 /* Adds room for the stand-ins to inf->scratch. Call after the outputs have types and shapes. */
 void sdx_infer_half_scratch(sdx_infer *inf);
-/* Adds a fixed number of bytes, rounded up to whole cache lines. */
+/* Adds a number of bytes, rounded up to whole cache lines if it is fixed. One that is not known is
+ * left out: the body then takes what is missing from the heap (sdx_call_scratch). */
 void sdx_infer_add_scratch(sdx_infer *inf, size_t bytes);
+void sdx_infer_add_scratch_expr(sdx_infer *inf, sdx_expr bytes);
 
 /* What a body may take for granted: *run is false if no output is wanted; fails if a wanted output
  * was not made, because its size could not even be computed. */

@@ -15,6 +15,9 @@ sdx_status sdx_infer_broadcast_dim(sdx_infer *inf, sdx_expr a, sdx_expr b, const
         *out = sdx_expr_is_const(a) ? a : sdx_expr_is_const(b) ? b : SDX_EXPR_UNKNOWN;
     } else {
         *out = sdx_expr_broadcast(inf->pool, a, b);
+        /* The broadcast of c and x is simply c: that x fits has to be remembered apart. */
+        if (sdx_expr_is_const(*out))
+            return sdx_infer_require_broadcast(inf, sdx_expr_is_const(a) ? b : a, *out);
     }
     return SDX_STATUS_OK;
 }

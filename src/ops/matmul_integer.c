@@ -41,8 +41,7 @@ static sdx_status check_vector(sdx_infer *inf, uint8_t i, uint8_t of, bool rows)
         } else if (d == (rows ? rank - 1 : rank - 2)) {
             want = sdx_expr_const(1);
         }
-        if (sdx_expr_is(own, 1)) continue;
-        SDX_TRY(sdx_infer_require_equal(inf, own, want, "dim of a zero point or scale"));
+        SDX_TRY(sdx_infer_require_broadcast(inf, own, want));
     }
     return SDX_STATUS_OK;
 }

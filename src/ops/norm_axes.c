@@ -56,7 +56,7 @@ static sdx_status infer(sdx_infer *inf) {
     sdx_expr kept = sdx_expr_const(2 * sizeof(double));
     for (int32_t a = 0; a < rank; a++)
         if (!gone[a]) kept = sdx_inf_mul(inf, kept, sdx_infer_dim(inf, 0, a));
-    inf->scratch = sdx_inf_add(inf, inf->scratch, kept);
+    sdx_infer_add_scratch_expr(inf, kept);
     return SDX_STATUS_OK;
 }
 

@@ -50,8 +50,7 @@ static sdx_status infer(sdx_infer *inf) {
         SDX_TRY(sdx_infer_copy(inf, o, o == RUNNING_MEAN || o == SAVED_MEAN ? MEAN : VARIANCE,
                                false));
     sdx_infer_half_scratch(inf);
-    inf->scratch = sdx_inf_add(inf, inf->scratch,
-                               sdx_inf_mul(inf, channels, sdx_expr_const(3 * sizeof(double))));
+    sdx_infer_add_scratch_expr(inf, sdx_inf_mul(inf, channels, sdx_expr_const(3 * sizeof(double))));
     return SDX_STATUS_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "ops/norm.h"
+#include "ops/window.h"
 
 enum { X, SCALE, BIAS };
 
@@ -22,7 +23,7 @@ static sdx_status group_prepare(sdx_prep *prep) {
     SDX_TRY(sdx_attr_get_float(prep, "epsilon", 1e-5f, &p->epsilon));
     sdx_attr_ignore(prep, "stash_type"); /* statistics are at least as precise as it can ask for */
     SDX_TRY(sdx_attr_need_int(prep, "num_groups", &p->groups));
-    if (p->groups < 1)
+    if (p->groups < 1 || p->groups > INT32_MAX)
         return sdx_prep_fail(prep, "num_groups is %" PRId64 ", expected at least 1", p->groups);
     return SDX_STATUS_OK;
 }
@@ -38,10 +39,7 @@ static sdx_status infer(sdx_infer *inf) {
     SDX_TRY(sdx_infer_require_min_rank(inf, X, p->groups > 0 ? 2 : 3));
     sdx_infer_half_scratch(inf);
     sdx_expr channels = sdx_infer_dim(inf, X, 1);
-    if (p->groups > 0 && sdx_expr_is_const(channels) &&
-        sdx_expr_value(channels) % p->groups != 0)
-        return sdx_infer_fail(inf, "%" PRId64 " channels do not fall into %" PRId64 " groups",
-                              sdx_expr_value(channels), p->groups);
+    if (p->groups > 0) SDX_TRY(sdx_require_groups(inf, channels, p->groups, "channels"));
     if (affine_per_group(p, inf->version)) channels = sdx_expr_const(p->groups);
     for (uint32_t i = SCALE; i <= BIAS; i++) {
         SDX_TRY(sdx_infer_require_rank(inf, i, 1));

@@ -25,6 +25,19 @@ static void LOCAL(tap)(const sdx_pool_job *job, int64_t tap, const T *restrict i
         for (int64_t i = 0; i < n; i++) out[i] = (T)STEP(out[i], from[i * stride]);
 }
 
+/* The same for all taps at once, output by output: for windows that are mostly padding. */
+static void LOCAL(outputs)(const sdx_pool_job *job, const T *restrict in, T *restrict out) {
+    const sdx_window *w = &job->window;
+    PREPARE
+    int32_t last = w->rank - 1;
+    for (int64_t o = 0; o < w->out[last]; o++) {
+        int64_t lo, hi, at = o * w->stride[last] - w->pad[last];
+        sdx_window_taps(w, last, o, 0, 0, &lo, &hi);
+        for (int64_t t = lo; t < hi; t++)
+            out[o] = (T)STEP(out[o], in[at + t * w->dilation[last]]);
+    }
+}
+
 /* The output row at `at` (outer axes), from a plane. */
 static void LOCAL(row)(const sdx_pool_job *job, const int64_t *at, const T *plane, T *out) {
     const sdx_window *w = &job->window;
@@ -44,7 +57,10 @@ static void LOCAL(row)(const sdx_pool_job *job, const int64_t *at, const T *plan
         for (int32_t a = 0; a < outer; a++)
             from = (from + at[a] * w->stride[a] + tap[a] * w->dilation[a] - w->pad[a]) *
                    w->in[a + 1];
-        for (int64_t t = first; t < last; t++) LOCAL(tap)(job, t, plane + from, out);
+        if (last - first > 2 * w->in[outer] + 16)
+            LOCAL(outputs)(job, plane + from, out);
+        else
+            for (int64_t t = first; t < last; t++) LOCAL(tap)(job, t, plane + from, out);
         int32_t a = outer - 1;
         for (; a >= 0 && ++tap[a] == hi[a]; a--) tap[a] = lo[a];
         any = a >= 0;

@@ -76,18 +76,24 @@ static sdx_status reshape_entry(sdx_infer *inf, const reshape_params *p, reshape
     return SDX_STATUS_OK;
 }
 
+/* Product of the dims outside a set of axes. One 0 makes it 0, whatever overflows beside it. */
+static sdx_expr product_without(sdx_infer *inf, const sdx_expr *dims, int32_t rank, uint32_t set) {
+    sdx_expr product = sdx_expr_const(1);
+    for (int32_t i = 0; i < rank; ++i) {
+        if ((set >> i & 1u) != 0) continue;
+        if (sdx_expr_is(dims[i], 0)) return dims[i];
+        product = sdx_inf_mul(inf, product, dims[i]);
+    }
+    return product;
+}
+
 /* Dims that are copied stand on both sides and are left out, so that [0, -1] has an answer even
  * where the copied dim is 0. */
-static sdx_status reshape_fill_hole(sdx_infer *inf, reshape_plan *plan) {
-    const int32_t rank = sdx_infer_rank(inf, 0);
-    sdx_expr total = sdx_expr_const(1), others = sdx_expr_const(1);
-    if (rank < 0) return SDX_STATUS_OK;
-    for (int32_t i = 0; i < rank; ++i)
-        if ((plan->copied >> i & 1u) == 0)
-            total = sdx_inf_mul(inf, total, sdx_infer_dim(inf, 0, i));
-    for (int32_t i = 0; i < plan->rank; ++i)
-        if (i != plan->hole && (plan->copied >> i & 1u) == 0)
-            others = sdx_inf_mul(inf, others, plan->dims[i]);
+static sdx_status reshape_fill_hole(sdx_infer *inf, const sdx_expr *in_dims, int32_t rank,
+                                    reshape_plan *plan) {
+    const sdx_expr total = product_without(inf, in_dims, rank, plan->copied);
+    const sdx_expr others =
+        product_without(inf, plan->dims, plan->rank, plan->copied | (uint32_t)1 << plan->hole);
     if (!plan->computed && sdx_expr_is(others, 0)) return SDX_STATUS_OK;
     return sdx_move_divide(inf, total, others, "elements of the input over the dims given in shape",
                            &plan->dims[plan->hole]);
@@ -95,6 +101,7 @@ static sdx_status reshape_fill_hole(sdx_infer *inf, reshape_plan *plan) {
 
 static sdx_status reshape_resolve(sdx_infer *inf, const reshape_params *p, reshape_plan *plan) {
     const int32_t rank = sdx_infer_rank(inf, 0);
+    sdx_expr in_dims[SDX_MAX_RANK];
     bool zero = false;
     plan->hole = -1;
     for (int32_t i = 0; i < plan->rank; ++i) {
@@ -103,11 +110,14 @@ static sdx_status reshape_resolve(sdx_infer *inf, const reshape_params *p, resha
     }
     if (p->allow_zero && zero && plan->computed)
         return sdx_infer_fail(inf, "with allowzero, shape must not hold both 0 and -1");
-    if (plan->holes == 1 && plan->hole >= 0) return reshape_fill_hole(inf, plan);
-    if (plan->holes > 0 || rank < 0) return SDX_STATUS_OK;
-    sdx_expr total = sdx_expr_const(1);
-    for (int32_t i = 0; i < plan->rank; ++i) total = sdx_inf_mul(inf, total, plan->dims[i]);
-    return sdx_infer_require_equal(inf, sdx_infer_product(inf, 0, 0, rank), total,
+    if (rank < 0) return SDX_STATUS_OK;
+    sdx_move_copy_dims(inf, 0, in_dims);
+    if (plan->holes == 1 && plan->hole >= 0) return reshape_fill_hole(inf, in_dims, rank, plan);
+    if (plan->holes > 0) return SDX_STATUS_OK;
+    const sdx_expr total = product_without(inf, plan->dims, plan->rank, 0);
+    if (sdx_expr_is_unknown(total) && !inf->module)
+        return sdx_infer_fail(inf, "shape asks for more elements than can be counted");
+    return sdx_infer_require_equal(inf, product_without(inf, in_dims, rank, 0), total,
                                    "number of elements before and after");
 }
 

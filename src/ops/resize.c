@@ -228,7 +228,7 @@ static void add_scratch(sdx_infer *inf, const sdx_resize_params *p, int32_t rank
         if (inside) slice = sdx_inf_mul(inf, slice, most);
     }
     bool whole = sdx_dtypes_has(SDX_T_INTS | SDX_T(BOOL), sdx_infer_dtype(inf, 0));
-    inf->scratch = sdx_inf_add(inf, inf->scratch, bytes);
+    sdx_infer_add_scratch_expr(inf, bytes);
     if (p->mode == SDX_RESIZE_NEAREST || (changed < 2 && !whole)) return;
     int64_t size = sdx_infer_dtype(inf, 0) == SDX_DTYPE_FLOAT32 ? 4 : 8;
     sdx_expr buffer = sdx_inf_add(inf, sdx_inf_mul(inf, slice, sdx_expr_const(size)),
@@ -237,8 +237,8 @@ static void add_scratch(sdx_infer *inf, const sdx_resize_params *p, int32_t rank
     for (int32_t a = 0; a < rank && sdx_expr_same(sdx_infer_dim(inf, 0, a), dims[a]); a++)
         slices = sdx_inf_mul(inf, slices, dims[a]);
     sdx_expr pieces = sdx_expr_min(inf->pool, slices, sdx_expr_const(SDX_RESIZE_PIECES));
-    inf->scratch = sdx_inf_add(
-        inf, inf->scratch, sdx_inf_mul(inf, sdx_inf_mul(inf, buffer, pieces), sdx_expr_const(2)));
+    sdx_infer_add_scratch_expr(
+        inf, sdx_inf_mul(inf, sdx_inf_mul(inf, buffer, pieces), sdx_expr_const(2)));
 }
 
 static sdx_status infer(sdx_infer *inf) {

@@ -18,7 +18,9 @@ static sdx_status topk_prepare(sdx_prep *prep) {
     uint32_t inputs = params->k_input ? 2 : 1;
     if (prep->node->input_count != inputs)
         return sdx_prep_fail(prep, "expected %u inputs, found %u", inputs, prep->node->input_count);
-    if (params->k_input) return SDX_STATUS_OK;
+    if (params->k_input)
+        return prep->node->inputs[1] == SDX_NONE ? sdx_prep_fail(prep, "the input K is left out")
+                                                 : SDX_STATUS_OK;
     SDX_TRY(sdx_attr_need_int(prep, "k", &params->k));
     return params->k < 0 ? sdx_prep_fail(prep, "k is %lld, expected at least 0",
                                          (long long)params->k)

@@ -54,6 +54,31 @@ sdx_status sdx_window_check_rank(sdx_infer *inf, const sdx_window_attrs *attrs, 
     return SDX_STATUS_OK;
 }
 
+sdx_status sdx_require_groups(sdx_infer *inf, sdx_expr channels, int64_t groups,
+                              const char *what) {
+    if (groups == 1) return SDX_STATUS_OK;
+    if (sdx_expr_is_const(channels) && sdx_expr_value(channels) % groups != 0)
+        return sdx_infer_fail(inf, "%" PRId64 " %s do not fall into %" PRId64 " groups",
+                              sdx_expr_value(channels), what, groups);
+    return sdx_infer_require_equal(inf, sdx_expr_mod(inf->pool, channels, sdx_expr_const(groups)),
+                                   sdx_expr_const(0), "channels beyond whole groups");
+}
+
+/* The window must fit into the padded axis: `room` beside it may not be negative. */
+static sdx_status require_room(sdx_infer *inf, int32_t axis, sdx_expr room, sdx_expr wide,
+                               sdx_expr padded) {
+    int64_t least;
+    if (sdx_expr_is_const(room) && sdx_expr_value(room) < 0)
+        return sdx_infer_fail(inf, "a window of %" PRId64 " does not fit into spatial axis %d, "
+                                   "which is %" PRId64 " long with its padding",
+                              sdx_expr_value(wide), axis, sdx_expr_value(padded));
+    if (!inf->pool || sdx_expr_is_unknown(room) ||
+        (sdx_expr_lower_bound(inf->pool, room, &least) && least >= 0))
+        return SDX_STATUS_OK;
+    return sdx_infer_require_equal(inf, sdx_expr_max(inf->pool, room, sdx_expr_const(0)), room,
+                                   "the window is larger than the padded input");
+}
+
 /* Taps spread by the dilation: (kernel - 1) * dilation + 1. */
 static sdx_expr spread(sdx_infer *inf, const sdx_window_attrs *attrs, int32_t axis,
                        sdx_expr kernel) {
@@ -95,10 +120,7 @@ sdx_status sdx_window_out_dim(sdx_infer *inf, const sdx_window_attrs *attrs, int
     sdx_expr padded = sdx_inf_add(inf, in, sdx_expr_const(begin + end));
     sdx_expr wide = spread(inf, attrs, axis, kernel);
     sdx_expr room = sdx_inf_sub(inf, padded, wide);
-    if (sdx_expr_is_const(room) && sdx_expr_value(room) < 0)
-        return sdx_infer_fail(inf, "a window of %" PRId64 " does not fit into spatial axis %d, "
-                                   "which is %" PRId64 " long with its padding",
-                              sdx_expr_value(wide), axis, sdx_expr_value(padded));
+    SDX_TRY(require_room(inf, axis, room, wide, padded));
     bool padded_over = !sdx_expr_is_const(wide) || end >= sdx_expr_value(wide);
     if (attrs->ceil_mode && (padded_over || !sdx_expr_is(stride, 1)))
         *out = ceil_windows(inf, room, stride, in, begin, padded_over);

@@ -37,6 +37,8 @@ static inline int64_t sdx_window_dilation(const sdx_window_attrs *attrs, int32_t
     return attrs->dilations ? attrs->dilations[axis] : 1;
 }
 
+/* `channels` must fall into `groups` equal groups. */
+sdx_status sdx_require_groups(sdx_infer *inf, sdx_expr channels, int64_t groups, const char *what);
 /* Fails unless the attributes fit a tensor of `rank` (batch, channels, spatial axes). */
 sdx_status sdx_window_check_rank(sdx_infer *inf, const sdx_window_attrs *attrs, int32_t rank);
 /* Size of output axis `axis` for an input of size `in` and `kernel` taps. Fails if the window does

@@ -86,7 +86,7 @@ def range_of_infinity():
     return one("Range", ["a", "b", "c"], {}, values)
 
 
-@case("node 'n' (Range)")
+@case("node 'n' (Range): delta is 0")
 def range_with_delta_0():
     return one("Range", ["a", "b", "c"], {}, [array("a", 0), array("b", 4), array("c", 0)])
 

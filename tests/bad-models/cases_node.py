@@ -27,40 +27,46 @@ def op_type_too_long():
 
 
 @case("node 'n' (Frobnicate): operator 'Frobnicate' of domain 'ai.onnx' version 21 is not supported",
-      code=4, only="run")
+      code=4)
 def operator_unknown():
     return one("Frobnicate", ["x"])
 
 
-@case("operator 'Relu' of domain 'com.example' version 1: the domain is not known", code=4,
-      only="run")
+@case("operator 'Relu' of domain 'com.example' version 1: the domain is not known", code=4)
 def domain_unknown():
     return one("Relu", ["x"], domain="com.example")
 
 
 @case("operator 'Gelu' of domain 'ai.onnx' version 13 is not supported; supported are versions 20",
-      code=4, only="run")
+      code=4)
 def operator_of_a_later_version():
     return one("Gelu", ["x"], opset=13)
 
 
-@case("operator 'Crop' of domain 'ai.onnx' version 21 is not supported", code=4, only="run")
+@case("operator 'Crop' of domain 'ai.onnx' version 21 is not supported", code=4)
 def operator_that_was_removed():
     return one("Crop", ["x"])
 
 
-@case("node 'first' (Frobnicate)", code=4, only="run")
-def several_unknown_operators_run():
-    return several_unknown()
-
-
-def several_unknown():
-    """`run` names the first, `inspect` all."""
+@case("node 'first' (Frobnicate): operator 'Frobnicate' of domain 'ai.onnx' version 21 is not "
+      "supported", code=4, only="run")
+def several_unknown_operators():
+    """`run` names the first that it meets."""
     return save([helper.make_node("Frobnicate", ["x"], ["a"], name="first"),
                  helper.make_node("Relu", ["a"], ["b"], name="fine"),
                  helper.make_node("Twiddle", ["b"], ["c"], name="second"),
                  helper.make_node("Fold", ["c"], ["y"], name="third", domain="com.example")],
                 [floats("x", 2)], [floats("y", 2)], opsets=[("com.example", 1)])
+
+
+@case("3 unsupported",
+      "node 'first' (Frobnicate): operator 'Frobnicate' of domain 'ai.onnx' version 21 is not supported",
+      "node 'second' (Twiddle): operator 'Twiddle' of domain 'ai.onnx' version 21 is not supported",
+      "node 'third' (Fold): operator 'Fold' of domain 'com.example' version 1: the domain is not known",
+      code=4, only="inspect")
+def several_unknown_operators_listed():
+    """`inspect` names them all."""
+    return several_unknown_operators()
 
 
 # ---- how many inputs and outputs ----------------------------------------------------------------------
@@ -166,7 +172,7 @@ def attribute_with_two_kinds_of_value():
     return model(graph(node("Concat", ["x"], ["y"], AXIS + f32(2, 1.0))))
 
 
-@case("node 'n' (Concat): attribute 'axis' says it has type 2 but holds type 1")
+@case("node 'n' (Concat): attribute 'axis' says it is INT but holds FLOAT")
 def attribute_type_contradicts_value():
     attr = data(1, "axis") + f32(2, 1.0) + num(20, 2)
     return model(graph(node("Concat", ["x"], ["y"], attr)))
@@ -220,7 +226,7 @@ def attribute_word_unknown():
     return one("Pad", ["x", "p"], mode="mirror")
 
 
-@case("node 'n' (Cast): attribute 'to' is 99, not an element type", code=4, only="run")
+@case("node 'n' (Cast): attribute 'to' is 99, not an element type", code=4)
 def attribute_element_type_unknown():
     return one("Cast", ["x"], to=99)
 
@@ -247,7 +253,7 @@ def constant_attribute_unknown():
     return constant(data(1, "worth") + num(3, 1) + num(20, 2))
 
 
-@case("node 'n' (Constant): attribute 'value_int' has type 1, expected 2")
+@case("node 'n' (Constant): attribute 'value_int' is FLOAT, expected INT")
 def constant_of_wrong_kind():
     return constant(data(1, "value_int") + f32(2, 1) + num(20, 1))
 
@@ -272,6 +278,6 @@ def inputs_of_two_types():
 
 
 @case("node 'n' (And): input 0 has type float32; operator And version 21 of domain ai.onnx takes bool",
-      code=4, only="run")
+      code=4)
 def input_of_a_type_not_taken():
     return one("And", ["x", "z"])

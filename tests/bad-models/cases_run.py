@@ -38,7 +38,7 @@ def input_unknown(folder):
     return relu(2, 3)
 
 
-@case("input 'x' (float32[N,3]): --random needs a size for 'N'; give it with --dim", code=2, only="run")
+@case("--random needs a size for dimension 0 of input 'x' (float32[N,3])", code=2, only="run")
 def dimension_not_given():
     return relu("N", 3)
 
@@ -170,12 +170,12 @@ def npy_header_length_lies(folder):
     return with_file(folder, header(descr(), 2, 0xFFFFFFFF) + b"\0" * 24)
 
 
-@npy_case("a.npy: the file has 20 bytes of data, its shape needs more")
+@npy_case("a.npy: the file has 20 bytes of data, its shape needs 24")
 def npy_data_cut_off(folder):
     return with_file(folder, header(descr()) + b"\0" * 20)
 
 
-@npy_case("a.npy: the file has 24 bytes of data, its shape needs more")
+@npy_case("a.npy: the file has 24 bytes of data, its shape needs 4000000000000")
 def npy_header_claims_too_much(folder):
     return with_file(folder, header(descr(shape="(1000000, 1000000)")) + b"\0" * 24)
 
@@ -200,13 +200,13 @@ def npy_without_shape(folder):
     return with_file(folder, header("{'descr': '<f4', 'fortran_order': False}") + b"\0" * 24)
 
 
-@npy_case("a.npy: element type '[('a', '<f4')]")
+@npy_case("a.npy: arrays of records are not supported")
 def npy_of_records(folder):
     text = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3), }"
     return with_file(folder, header(text) + b"\0" * 24)
 
 
-@npy_case("a.npy: element type 'O'")
+@npy_case("a.npy: element type 'O' is not supported")
 def npy_of_objects(folder):
     return with_file(folder, header(descr("|O")) + b"\0" * 24)
 
@@ -252,35 +252,35 @@ def values_case(*says, code=3):
     return case(*says, code=code, args=given("a.npy"), only="run")
 
 
-@values_case("node 'n' (Gather)", "index 7 lies outside [-3, 3)")
+@values_case("node 'n' (Gather): index 7 lies outside [-3, 3)")
 def gather_index_out_of_range(folder):
     npy(folder, "a.npy", np.array([0, 7]))
     return save([helper.make_node("Gather", ["w", "x"], ["y"], name="n")], [of("x", 2)],
                 [floats("y", 2)], [array("w", [1, 2, 3], np.float32)])
 
 
-@values_case("node 'n' (Gather)", "index -4 lies outside [-3, 3)")
+@values_case("node 'n' (Gather): index -4 lies outside [-3, 3)")
 def gather_index_too_negative(folder):
     npy(folder, "a.npy", np.array([0, -4]))
     return save([helper.make_node("Gather", ["w", "x"], ["y"], name="n")], [of("x", 2)],
                 [floats("y", 2)], [array("w", [1, 2, 3], np.float32)])
 
 
-@values_case("node 'n' (GatherElements)", "index 3 lies outside")
+@values_case("node 'n' (GatherElements): index 3 lies outside [-3, 3)")
 def gather_elements_index_out_of_range(folder):
     npy(folder, "a.npy", np.array([3]))
     return save([helper.make_node("GatherElements", ["w", "x"], ["y"], name="n")], [of("x", 1)],
                 [floats("y", 1)], [array("w", [1, 2, 3], np.float32)])
 
 
-@values_case("node 'n' (GatherND)", "index 9 lies outside")
+@values_case("node 'n' (GatherND): index 9 lies outside [-3, 3)")
 def gather_nd_index_out_of_range(folder):
     npy(folder, "a.npy", np.array([[0, 9]]))
     return save([helper.make_node("GatherND", ["w", "x"], ["y"], name="n")], [of("x", 1, 2)],
                 [floats("y", 1)], [array("w", [[1, 2, 3]], np.float32)])
 
 
-@values_case("node 'n' (ScatterElements)", "index 3 lies outside")
+@values_case("node 'n' (ScatterElements): index 3 lies outside [-3, 3)")
 def scatter_index_out_of_range(folder):
     npy(folder, "a.npy", np.array([3]))
     return save([helper.make_node("ScatterElements", ["w", "x", "u"], ["y"], name="n")],
@@ -288,7 +288,7 @@ def scatter_index_out_of_range(folder):
                 [array("w", [1, 2, 3], np.float32), array("u", [9], np.float32)])
 
 
-@values_case("node 'n' (ScatterND)", "index 5 lies outside")
+@values_case("node 'n' (ScatterND): index 5 lies outside [-3, 3)")
 def scatter_nd_index_out_of_range(folder):
     npy(folder, "a.npy", np.array([[5]]))
     return save([helper.make_node("ScatterND", ["w", "x", "u"], ["y"], name="n")],
@@ -296,14 +296,14 @@ def scatter_nd_index_out_of_range(folder):
                 [array("w", [1, 2, 3], np.float32), array("u", [9], np.float32)])
 
 
-@values_case("node 'n' (Div)", "zero")
+@values_case("node 'n' (Div): integer division by zero: element 1 of input B is 0")
 def integer_division_by_zero(folder):
     npy(folder, "a.npy", np.array([3, 0]))
     return save([helper.make_node("Div", ["w", "x"], ["y"], name="n")], [of("x", 2)], [of("y", 2)],
                 [array("w", [1, 2])])
 
 
-@values_case("node 'n' (Mod)", "zero")
+@values_case("node 'n' (Mod): integer division by zero: element 1 of input B is 0")
 def integer_remainder_by_zero(folder):
     npy(folder, "a.npy", np.array([3, 0]))
     return save([helper.make_node("Mod", ["w", "x"], ["y"], name="n")], [of("x", 2)], [of("y", 2)],
@@ -317,21 +317,21 @@ def smallest_integer_divided_by_minus_1(folder):
                 [array("w", [-(1 << 63)])])
 
 
-@values_case("node 'n' (Reshape)", "6", "8")
+@values_case("node 'n' (Reshape): number of elements before and after: 6 and 8 differ")
 def reshape_mismatch_at_run_time(folder):
     npy(folder, "a.npy", np.array([4, 2]))
     return save([helper.make_node("Reshape", ["w", "x"], ["y"], name="n")], [of("x", 2)],
                 [floats("y", "a", "b")], [array("w", [[1, 2, 3], [4, 5, 6]], np.float32)])
 
 
-@values_case("node 'n' (TopK)", "k")
+@values_case("node 'n' (TopK): k is 4, expected a number from 0 to the axis' size")
 def top_k_larger_than_the_axis(folder):
     npy(folder, "a.npy", np.array([4]))
     return save([helper.make_node("TopK", ["w", "x"], ["y", "i"], name="n")], [of("x", 1)],
                 [floats("y", "k")], [array("w", [1, 2, 3], np.float32)])
 
 
-@values_case("node 'n' (Slice)")
+@values_case("node 'n' (Slice): a step is 0")
 def slice_step_0_at_run_time(folder):
     npy(folder, "a.npy", np.array([0]))
     return save([helper.make_node("Slice", ["w", "z", "e", "z", "x"], ["y"], name="n")],
@@ -339,21 +339,21 @@ def slice_step_0_at_run_time(folder):
                 [array("w", [1, 2, 3], np.float32), array("z", [0]), array("e", [3])])
 
 
-@values_case("node 'n' (Expand)")
+@values_case("node 'n' (Expand): shape asks for length -3 on axis 0")
 def expand_to_negative_at_run_time(folder):
     npy(folder, "a.npy", np.array([-3]))
     return save([helper.make_node("Expand", ["w", "x"], ["y"], name="n")], [of("x", 1)],
                 [floats("y", "k")], [array("w", [1], np.float32)])
 
 
-@values_case("node 'n' (Pad)")
+@values_case("node 'n' (Pad): padding leaves axis 0 with length -1")
 def pad_to_less_than_nothing_at_run_time(folder):
     npy(folder, "a.npy", np.array([-2, -2]))
     return save([helper.make_node("Pad", ["w", "x"], ["y"], name="n")], [of("x", 2)],
                 [floats("y", "k")], [array("w", [1, 2, 3], np.float32)])
 
 
-@values_case("node 'n' (OneHot)")
+@values_case("node 'n' (OneHot): depth is -2")
 def one_hot_of_negative_depth(folder):
     npy(folder, "a.npy", np.array([-2]))
     return save([helper.make_node("OneHot", ["i", "x", "v"], ["y"], name="n")], [of("x", 1)],

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Checks that source files open with a comment saying what they are, and stay below 700 lines."""
+"""Checks that source files open with a comment saying what they are, and stay below 700 lines.
+
+A test file may have 1200: it is a list of cases, read one at a time.
+"""
 import pathlib
 import sys
 
 LIMIT = 700
+TEST_LIMIT = 1200
 
 
 def main():
@@ -14,8 +18,9 @@ def main():
     for path in files:
         lines = path.read_text().splitlines()
         name = path.relative_to(root)
-        if len(lines) > LIMIT:
-            mistakes.append(f"{name}: {len(lines)} lines, more than {LIMIT}")
+        limit = TEST_LIMIT if name.parts[0] == "tests" else LIMIT
+        if len(lines) > limit:
+            mistakes.append(f"{name}: {len(lines)} lines, more than {limit}")
         if not lines or not lines[0].startswith("/*"):
             mistakes.append(f"{name}: does not open with a comment")
     print("\n".join(mistakes) or f"{len(files)} files are in order")

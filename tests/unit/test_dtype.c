@@ -57,7 +57,7 @@ static void test_sizes_and_names(void **state) {
         assert_true(sdx_dtypes_has(SDX_T_ALL, dtype));
         unsigned bits = sdx_dtype_file_bits(dtype);
         if (dtype == SDX_DTYPE_STRING) assert_int_equal(bits, 0);
-        else assert_true(bits == 2 || bits == 4 || bits == 8 * sdx_dtype_size(dtype));
+        else assert_true(bits == 2 || bits == 4 || bits == 6 || bits == 8 * sdx_dtype_size(dtype));
     }
     assert_false(sdx_dtype_valid(0));
     assert_false(sdx_dtype_valid(SDX_DTYPE_COUNT));
@@ -96,10 +96,15 @@ static void test_packing(void **state) {
     assert_memory_equal(out, ((const uint8_t[]){0xff, 0xfe, 0x01, 0x00}), 4);
     sdx_dtype_unpack(SDX_DTYPE_UINT2, two, 3, out);
     assert_memory_equal(out, ((const uint8_t[]){3, 2, 1}), 3);
+    /* x0 | x1 << 6 | x2 << 12 | x3 << 18, low byte first. */
+    const uint8_t six[] = {0x41, 0x20, 0x0c};
+    sdx_dtype_unpack(SDX_DTYPE_FLOAT6E2M3, six, 4, out);
+    assert_memory_equal(out, ((const uint8_t[]){1, 1, 2, 3}), 4);
     /* There and back for every length; nothing past the end is written, padding bits are 0. */
     const sdx_dtype packed_types[] = {SDX_DTYPE_INT4, SDX_DTYPE_UINT4, SDX_DTYPE_FLOAT4E2M1,
-                                      SDX_DTYPE_INT2, SDX_DTYPE_UINT2};
-    for (size_t t = 0; t < 5; t++) {
+                                      SDX_DTYPE_INT2, SDX_DTYPE_UINT2, SDX_DTYPE_FLOAT6E2M3,
+                                      SDX_DTYPE_FLOAT6E3M2};
+    for (size_t t = 0; t < sizeof packed_types / sizeof *packed_types; t++) {
         for (size_t count = 0; count < 9; count++) {
             uint8_t bytes[8], wide[9], again[8];
             size_t size = 0;
@@ -253,17 +258,17 @@ static const format formats[] = {
     {SDX_DTYPE_FLOAT8E5M2, 2, 15, 128, 0x7b, 1, true},
     {SDX_DTYPE_FLOAT8E5M2FNUZ, 2, 16, 128, 0x7f, 2, false},
     {SDX_DTYPE_FLOAT4E2M1, 1, 1, 8, 0x07, 0, false},
+    {SDX_DTYPE_FLOAT6E2M3, 3, 1, 32, 0x1f, 0, false},
+    {SDX_DTYPE_FLOAT6E3M2, 2, 3, 32, 0x1f, 0, false},
 };
 #define FORMATS (sizeof formats / sizeof formats[0])
 
 static float widen(const format *f, unsigned code) {
-    return f->dtype == SDX_DTYPE_FLOAT4E2M1 ? sdx_f4_to_f32((uint8_t)code)
-                                            : sdx_f8_to_f32(f->dtype, (uint8_t)code);
+    return sdx_f8_to_f32(f->dtype, (uint8_t)code);
 }
 
 static unsigned narrow(const format *f, float value, bool saturate) {
-    return f->dtype == SDX_DTYPE_FLOAT4E2M1 ? sdx_f32_to_f4(value)
-                                            : sdx_f32_to_f8(f->dtype, value, saturate);
+    return sdx_f32_to_f8(f->dtype, value, saturate);
 }
 
 static double code_value(const format *f, unsigned code) {
@@ -336,7 +341,7 @@ static void test_small_codes(void **state) {
     assert_true(sdx_f8_to_f32(SDX_DTYPE_FLOAT8E4M3FNUZ, 0x7f) == 240.0f);
     assert_true(sdx_f8_to_f32(SDX_DTYPE_FLOAT8E5M2, 0x7b) == 57344.0f);
     assert_true(sdx_f8_to_f32(SDX_DTYPE_FLOAT8E5M2FNUZ, 0x7f) == 57344.0f);
-    assert_true(sdx_f4_to_f32(0xff) == -6.0f); /* high bits do not count */
+    assert_true(sdx_f8_to_f32(SDX_DTYPE_FLOAT4E2M1, 0xff) == -6.0f); /* high bits do not count */
 }
 
 static void check_narrow(const format *f, float value) {
@@ -393,11 +398,11 @@ static void test_cast_tables(void **state) {
     assert_int_equal(sdx_f32_to_f8(e5uz, -1e6f, false), 0x80);
     assert_int_equal(sdx_f32_to_f8(fn, 464.0f, false), 0x7e); /* the tie rounds to even: 448 */
     assert_int_equal(sdx_f32_to_f8(fn, 465.0f, false), 0x7f);
-    assert_int_equal(sdx_f32_to_f4(9.0f), 0x7);
-    assert_int_equal(sdx_f32_to_f4(-INFINITY), 0xf);
-    assert_int_equal(sdx_f32_to_f4(-3.5f), 0xe); /* to -4, the even one */
-    assert_int_equal(sdx_f32_to_f4(0.25f), 0x0);
-    assert_int_equal(sdx_f32_to_f4(NAN), 0x8);
+    assert_int_equal(sdx_f32_to_f8(SDX_DTYPE_FLOAT4E2M1, 9.0f, true), 0x7);
+    assert_int_equal(sdx_f32_to_f8(SDX_DTYPE_FLOAT4E2M1, -INFINITY, true), 0xf);
+    assert_int_equal(sdx_f32_to_f8(SDX_DTYPE_FLOAT4E2M1, -3.5f, true), 0xe); /* to -4, the even one */
+    assert_int_equal(sdx_f32_to_f8(SDX_DTYPE_FLOAT4E2M1, 0.25f, true), 0x0);
+    assert_int_equal(sdx_f32_to_f8(SDX_DTYPE_FLOAT4E2M1, NAN, true), 0x8);
 }
 
 static void test_e8m0(void **state) {
@@ -460,15 +465,13 @@ static void test_arrays(void **state) {
     for (size_t i = 0; i < COUNT; i++) assert_int_equal(half[i], sdx_f32_to_bf16(wide[i]));
     for (sdx_dtype t = SDX_DTYPE_FLOAT8E4M3FN; t <= SDX_DTYPE_FLOAT8E8M0; t++) {
         if (t == SDX_DTYPE_UINT4 || t == SDX_DTYPE_INT4) continue;
-        bool four = t == SDX_DTYPE_FLOAT4E2M1;
         for (size_t count = 300; count <= 3000; count *= 10) { /* short and by table */
             static float back[3000];
             sdx_from_f32(t, wide, byte, count);
             sdx_to_f32(t, byte, back, count);
             for (size_t i = 0; i < count; i++) {
-                assert_int_equal(byte[i],
-                                 four ? sdx_f32_to_f4(wide[i]) : sdx_f32_to_f8(t, wide[i], true));
-                float one = four ? sdx_f4_to_f32(byte[i]) : sdx_f8_to_f32(t, byte[i]);
+                assert_int_equal(byte[i], sdx_f32_to_f8(t, wide[i], true));
+                float one = sdx_f8_to_f32(t, byte[i]);
                 assert_int_equal(bits_of(back[i]), bits_of(one));
             }
         }
