@@ -106,9 +106,14 @@ void fill_random(sdx_tensor *tensor, uint64_t seed);
 
 /* ---- comparison: compare.c ---- */
 
+typedef struct tolerance {
+    double rtol, atol;
+    bool shape_only; /* values are drawn at random: no two engines agree on them */
+} tolerance;
+
 /* Kind, type and shape must be the same; NaN and infinities must agree, other floats satisfy
  * |got - want| <= atol + rtol * |want|. On a difference, writes what and where into message. */
-bool values_close(const sdx_value *got, const sdx_value *want, double rtol, double atol,
+bool values_close(const sdx_value *got, const sdx_value *want, const tolerance *tol,
                   char *message, size_t size);
 
 #endif

@@ -35,23 +35,23 @@ static bool number_at(const sdx_tensor *tensor, size_t i, double *re, double *im
     }
 }
 
-static bool close_enough(double got, double want, double rtol, double atol) {
+static bool close_enough(double got, double want, const tolerance *tol) {
     if (isnan(got) || isnan(want)) return isnan(got) && isnan(want);
     if (isinf(got) || isinf(want)) return got == want;
-    return fabs(got - want) <= atol + rtol * fabs(want);
+    return fabs(got - want) <= tol->atol + tol->rtol * fabs(want);
 }
 
 static bool same_string(const sdx_string *a, const sdx_string *b) {
     return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
-static bool element_close(const sdx_tensor *got, const sdx_tensor *want, size_t i, double rtol,
-                          double atol) {
+static bool element_close(const sdx_tensor *got, const sdx_tensor *want, size_t i,
+                          const tolerance *tol) {
     double a, b, ai, bi;
     if (got->dtype == SDX_DTYPE_STRING)
         return same_string((const sdx_string *)got->data + i, (const sdx_string *)want->data + i);
     if (number_at(got, i, &a, &ai) && number_at(want, i, &b, &bi))
-        return close_enough(a, b, rtol, atol) && close_enough(ai, bi, rtol, atol);
+        return close_enough(a, b, tol) && close_enough(ai, bi, tol);
     size_t size = sdx_dtype_size(got->dtype);
     return memcmp((const char *)got->data + i * size, (const char *)want->data + i * size, size) ==
            0;
@@ -91,7 +91,7 @@ static void put_place(text *t, const sdx_tensor *tensor, size_t i) {
     text_add(t, "]");
 }
 
-static bool tensors_close(const sdx_tensor *got, const sdx_tensor *want, double rtol, double atol,
+static bool tensors_close(const sdx_tensor *got, const sdx_tensor *want, const tolerance *tol,
                           char *message, size_t size) {
     text t = {0};
     bool same = got->dtype == want->dtype && got->rank == want->rank &&
@@ -104,9 +104,12 @@ static bool tensors_close(const sdx_tensor *got, const sdx_tensor *want, double 
         put_message(&t, message, size);
         return false;
     }
+    /* Two steps of bfloat16, as ONNX's own test runner allows: it has 8 bits of precision. */
+    tolerance wide = *tol;
+    if (got->dtype == SDX_DTYPE_BFLOAT16 && wide.rtol < 0x1p-6) wide.rtol = 0x1p-6;
     size_t wrong = 0;
-    for (size_t i = 0; i < got->count; i++) {
-        if (element_close(got, want, i, rtol, atol) || wrong++) continue;
+    for (size_t i = 0; i < got->count && !tol->shape_only; i++) {
+        if (element_close(got, want, i, &wide) || wrong++) continue;
         text_add(&t, "at ");
         put_place(&t, got, i);
         text_add(&t, ": got ");
@@ -119,7 +122,7 @@ static bool tensors_close(const sdx_tensor *got, const sdx_tensor *want, double 
     return wrong == 0;
 }
 
-static bool sequences_close(const sdx_value *got, const sdx_value *want, double rtol, double atol,
+static bool sequences_close(const sdx_value *got, const sdx_value *want, const tolerance *tol,
                             char *message, size_t size) {
     size_t count = sdx_value_count(got);
     if (count != sdx_value_count(want)) {
@@ -129,14 +132,14 @@ static bool sequences_close(const sdx_value *got, const sdx_value *want, double 
     for (size_t i = 0; i < count; i++) {
         /* Deep nesting leaves no room: then the innermost message stands alone. */
         int prefix = size > 100 ? snprintf(message, size, "item %zu: ", i) : 0;
-        if (!values_close(sdx_value_item(got, i), sdx_value_item(want, i), rtol, atol,
+        if (!values_close(sdx_value_item(got, i), sdx_value_item(want, i), tol,
                           message + prefix, size - (size_t)prefix))
             return false;
     }
     return true;
 }
 
-bool values_close(const sdx_value *got, const sdx_value *want, double rtol, double atol,
+bool values_close(const sdx_value *got, const sdx_value *want, const tolerance *tol,
                   char *message, size_t size) {
     static const char *const kinds[] = {"nothing", "a tensor", "a sequence", "an optional",
                                         "a map", "a sparse tensor"};
@@ -147,13 +150,13 @@ bool values_close(const sdx_value *got, const sdx_value *want, double rtol, doub
     }
     switch (a) {
     case SDX_KIND_TENSOR:
-        return tensors_close(sdx_value_tensor(got), sdx_value_tensor(want), rtol, atol, message,
+        return tensors_close(sdx_value_tensor(got), sdx_value_tensor(want), tol, message,
                              size);
-    case SDX_KIND_SEQUENCE: return sequences_close(got, want, rtol, atol, message, size);
+    case SDX_KIND_SEQUENCE: return sequences_close(got, want, tol, message, size);
     case SDX_KIND_MAP:
-        return values_close(sdx_value_map_keys(got), sdx_value_map_keys(want), rtol, atol, message,
+        return values_close(sdx_value_map_keys(got), sdx_value_map_keys(want), tol, message,
                             size) &&
-               values_close(sdx_value_map_values(got), sdx_value_map_values(want), rtol, atol,
+               values_close(sdx_value_map_values(got), sdx_value_map_values(want), tol,
                             message, size);
     default: return true; /* nothing on both sides */
     }

@@ -56,22 +56,18 @@ sdx_status sdx_tree_read_reals(sdx_prep *prep, sdx_arena *temp, const char *name
     return SDX_STATUS_OK;
 }
 
-/* Targets of the weights as small numbers; `targets` 0 becomes one more than the largest. */
-static sdx_status read_targets(sdx_prep *prep, sdx_arena *temp, const char *name,
-                               const int64_t *ids, sdx_tree_source *out) {
-    const bool open = out->targets == 0;
-    out->weight_target = sdx_arena_array(temp, out->weight_count + 1, sizeof(uint32_t));
-    if (!out->weight_target) return no_memory(prep);
-    for (size_t i = 0; i < out->weight_count; i++) {
-        if (ids[i] < 0 || ids[i] >= INT32_MAX || (!open && (uint64_t)ids[i] >= out->targets))
+/* Targets that the weights are for must be below *targets; 0 becomes one more than the largest. */
+static sdx_status check_targets(sdx_prep *prep, const char *name, const int64_t *ids, size_t count,
+                                size_t *targets) {
+    size_t limit = *targets ? *targets : INT32_MAX, most = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] < 0 || (uint64_t)ids[i] >= limit)
             return sdx_prep_fail(prep, "%s[%zu] is %lld; there are %zu targets or classes", name,
-                                 i, (long long)ids[i], out->targets);
-        out->weight_target[i] = (uint32_t)ids[i];
+                                 i, (long long)ids[i], *targets);
+        if ((size_t)ids[i] >= most) most = (size_t)ids[i] + 1;
     }
-    for (size_t i = 0; open && i < out->weight_count; i++)
-        if (out->weight_target[i] >= out->targets)
-            out->targets = (size_t)out->weight_target[i] + 1;
-    return out->targets ? SDX_STATUS_OK : sdx_prep_fail(prep, "there are no targets");
+    if (!*targets) *targets = most;
+    return *targets ? SDX_STATUS_OK : sdx_prep_fail(prep, "there are no targets");
 }
 
 /* ---- nodes with ids ------------------------------------------------------------------------------ */
@@ -238,10 +234,12 @@ static sdx_status fill_weights(sdx_prep *prep, sdx_arena *temp, const sdx_tree_n
     weight_lists w;
     SDX_TRY(read_weight_lists(prep, temp, names, &w, &out->wide));
     uint32_t *leaves = sdx_arena_array(temp, w.count + 1, sizeof *leaves);
-    int64_t *ids = sdx_arena_array(temp, w.count + 1, sizeof *ids);
+    SDX_TRY(check_targets(prep, names->ids, w.ids, w.count, &out->targets));
+    out->weight_target = sdx_arena_array(temp, w.count + 1, sizeof *out->weight_target);
     out->weights = sdx_arena_array(temp, w.count + 1, sizeof *out->weights);
     out->leaf_first = sdx_arena_array(temp, out->leaf_count + 2, sizeof *out->leaf_first);
-    if (!leaves || !ids || !out->weights || !out->leaf_first) return no_memory(prep);
+    if (!leaves || !out->weight_target || !out->weights || !out->leaf_first)
+        return no_memory(prep);
     uint32_t *next = out->leaf_first + 1; /* shifted by one: it becomes the start on the way */
     for (size_t i = 0; i < w.count; i++) {
         const uint32_t node = find_node(l, w.trees[i], w.nodes[i]);
@@ -251,19 +249,18 @@ static sdx_status fill_weights(sdx_prep *prep, sdx_arena *temp, const sdx_tree_n
                                  i, (long long)w.nodes[i], (long long)w.trees[i]);
         leaves[i] = l->edges[node];
         if (!(leaves[i] & SDX_TREE_LEAF)) continue;
-        leaves[i] &= ~SDX_TREE_LEAF;
-        if (leaves[i] + 1 < out->leaf_count) next[leaves[i] + 1]++;
+        const uint32_t leaf = leaves[i] & ~SDX_TREE_LEAF;
+        if (leaf + 1 < out->leaf_count) next[leaf + 1]++;
         out->weight_count++;
     }
     for (size_t leaf = 1; leaf < out->leaf_count; leaf++) next[leaf] += next[leaf - 1];
     for (size_t i = 0; i < w.count; i++) {
-        const uint32_t node = find_node(l, w.trees[i], w.nodes[i]);
-        if (!(l->edges[node] & SDX_TREE_LEAF)) continue;
-        const uint32_t at = next[leaves[i]]++;
+        if (!(leaves[i] & SDX_TREE_LEAF)) continue;
+        const uint32_t at = next[leaves[i] & ~SDX_TREE_LEAF]++;
         out->weights[at] = w.values[i];
-        ids[at] = w.ids[i];
+        out->weight_target[at] = (uint32_t)w.ids[i];
     }
-    return read_targets(prep, temp, names->ids, ids, out);
+    return SDX_STATUS_OK;
 }
 
 sdx_status sdx_tree_read_nodes(sdx_prep *prep, sdx_arena *temp, const sdx_tree_names *names,
@@ -304,7 +301,6 @@ static sdx_status read_modes_5(sdx_prep *prep, sdx_arena *temp, size_t count, li
     l->modes = sdx_arena_array(temp, count + 1, sizeof *l->modes);
     if (!l->modes) return no_memory(prep);
     if (count) sdx_const_decode(tensor, l->modes);
-    *members = 0;
     for (size_t i = 0; i < count; i++) {
         if (l->modes[i] >= SDX_TREE_MODES)
             return sdx_prep_fail(prep, "node %zu has the mode %u, expected 0 to %d", i,
@@ -362,7 +358,7 @@ static sdx_status read_lists_5(sdx_prep *prep, sdx_arena *temp, lists_5 *l, sdx_
                  {"nodes_falsenodeids", &l->next[1]},   {"nodes_trueleafs", &l->leafs[0]},
                  {"nodes_falseleafs", &l->leafs[1]}};
     const sdx_const *tensor;
-    size_t count, members;
+    size_t count, members = 0;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         SDX_TRY(sdx_attr_get_ints(prep, lists[i].name, lists[i].list, &count));
         if (i == 0) out->step_count = count;
@@ -397,7 +393,11 @@ static sdx_status read_leaves_5(sdx_prep *prep, sdx_arena *temp, sdx_tree_source
     out->leaf_first = sdx_arena_array(temp, out->leaf_count + 1, sizeof *out->leaf_first);
     if (!out->leaf_first) return no_memory(prep);
     for (size_t i = 0; i <= out->leaf_count; i++) out->leaf_first[i] = (uint32_t)i;
-    return read_targets(prep, temp, "leaf_targetids", ids, out);
+    SDX_TRY(check_targets(prep, "leaf_targetids", ids, out->leaf_count, &out->targets));
+    out->weight_target = sdx_arena_array(temp, out->leaf_count + 1, sizeof *out->weight_target);
+    if (!out->weight_target) return no_memory(prep);
+    for (size_t i = 0; i < out->leaf_count; i++) out->weight_target[i] = (uint32_t)ids[i];
+    return SDX_STATUS_OK;
 }
 
 static sdx_status read_roots_5(sdx_prep *prep, sdx_arena *temp, lists_5 *l, sdx_tree_source *out) {

@@ -163,6 +163,9 @@ static sdx_status dft_run(sdx_call *call) {
     job.out_line = (size_t)out->dims[axis];
     job.in_parts = (size_t)in->dims[in->rank - 1];
     job.out_parts = (size_t)out->dims[out->rank - 1];
+    if (job.in_parts != 1 && job.in_parts != 2)
+        return sdx_call_fail(call, "the last dim is %zu, expected 1 (real) or 2 (complex)",
+                             job.in_parts);
     job.inner = sdx_dims_product(in->dims, (int32_t)axis + 1, in->rank - 1);
     job.lines = out->count / job.out_line / job.out_parts;
     bool to_real = params->inverse && params->onesided;
@@ -282,6 +285,9 @@ static sdx_status stft_run(sdx_call *call) {
     job.step = (size_t)step;
     job.samples = (size_t)samples;
     job.parts = signal->rank == 3 ? (size_t)signal->dims[2] : 1;
+    if (job.parts != 1 && job.parts != 2)
+        return sdx_call_fail(call, "the last dim of the signal is %zu, expected 1 or 2",
+                             job.parts);
     job.frames = (size_t)job.out->dims[1];
     job.bins = (size_t)job.out->dims[2];
     bool wide = in_double(job.out->dtype, job.parts);

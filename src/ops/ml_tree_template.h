@@ -1,0 +1,195 @@
+/* ml_tree_template.h - walking trees and adding up what their leaves say, included by ml_tree_run.c
+ * once for each pair of types. Before: X, the type of features and scores; NODE, WEIGHT, the types
+ * of nodes and weights; NODES, WEIGHTS, where the forest has them; NAME(x). */
+
+/* The test of a node. `mode` is a constant where a forest has only one, so that the switch goes. */
+static inline bool NAME(holds)(const sdx_forest *f, const NODE *node, X x, unsigned mode,
+                               bool tracks) {
+    bool yes;
+    switch (mode) {
+    case SDX_TREE_LEQ: yes = x <= (X)node->value; break;
+    case SDX_TREE_LT: yes = x < (X)node->value; break;
+    case SDX_TREE_GTE: yes = x >= (X)node->value; break;
+    case SDX_TREE_GT: yes = x > (X)node->value; break;
+    case SDX_TREE_EQ: yes = x == (X)node->value; break;
+    case SDX_TREE_NEQ: yes = x != (X)node->value; break;
+    default: yes = is_member(f, node->set, (double)x); break;
+    }
+    return yes || (tracks && node->track && isnan(x));
+}
+
+/* The leaf that a row ends at. */
+static inline uint32_t NAME(walk)(const sdx_forest *f, uint32_t at, const X *row, int mode,
+                                  bool tracks) {
+    while (!(at & SDX_TREE_LEAF)) {
+        const NODE *node = &f->NODES[at];
+        const unsigned own = mode == SDX_TREE_MIXED ? node->mode : (unsigned)mode;
+        at = node->next[NAME(holds)(f, node, row[node->feature], own, tracks)];
+    }
+    return at & ~SDX_TREE_LEAF;
+}
+
+#define WALK_ALL(mode, tracks)                                                                    \
+    for (size_t r = 0; r < rows; r++) leaves[r] = NAME(walk)(f, root, x + r * stride, mode, tracks)
+
+static void NAME(find_leaves)(const sdx_forest *f, uint32_t root, const X *x, size_t stride,
+                              size_t rows, uint32_t *leaves) {
+    if (f->mode == SDX_TREE_LEQ && !f->tracks) WALK_ALL(SDX_TREE_LEQ, false);
+    else if (f->mode == SDX_TREE_LEQ) WALK_ALL(SDX_TREE_LEQ, true);
+    else if (f->mode == SDX_TREE_LT && !f->tracks) WALK_ALL(SDX_TREE_LT, false);
+    else if (f->mode == SDX_TREE_LT) WALK_ALL(SDX_TREE_LT, true);
+    else WALK_ALL(SDX_TREE_MIXED, true);
+}
+#undef WALK_ALL
+
+/* Adds one weight to a score; `seen` tells whether it is the first. */
+static inline void NAME(add)(int sum, X weight, X *score, uint8_t *seen) {
+    if (sum <= SDX_TREE_SUM) *score += weight;
+    else if (!*seen || (sum == SDX_TREE_MIN ? weight < *score : weight > *score)) *score = weight;
+    *seen = 1;
+}
+
+/* scores, seen: rows x targets, zeroed. seen is NULL where only sums of one target are asked for. */
+static void NAME(add_trees)(const sdx_tree_params *p, const X *x, size_t stride, size_t rows,
+                            X *scores, uint8_t *seen) {
+    const sdx_forest *f = &p->forest;
+    const WEIGHT *weights = f->WEIGHTS;
+    uint32_t leaves[BLOCK];
+    for (size_t t = 0; t < f->tree_count; t++) {
+        NAME(find_leaves)(f, f->roots[t], x, stride, rows, leaves);
+        if (!seen && !f->leaf_first) {
+            for (size_t r = 0; r < rows; r++) scores[r] += (X)weights[leaves[r]];
+            continue;
+        }
+        for (size_t r = 0; r < rows; r++) {
+            const uint32_t l = leaves[r];
+            const uint32_t first = f->leaf_first ? f->leaf_first[l] : l;
+            const uint32_t end = f->leaf_first ? f->leaf_first[l + 1] : l + 1;
+            for (uint32_t w = first; w < end; w++) {
+                const size_t target = f->weight_target ? f->weight_target[w] : 0;
+                uint8_t ignored = 0;
+                NAME(add)(p->sum, (X)weights[w], &scores[r * f->targets + target],
+                          seen ? &seen[r * f->targets + target] : &ignored);
+            }
+        }
+    }
+}
+
+/* ---- regression ---------------------------------------------------------------------------------- */
+
+static void NAME(finish_regression)(const tree_job *job, size_t row, X *scores) {
+    const sdx_tree_params *p = job->p;
+    const size_t n = p->forest.targets;
+    const bool average = p->sum == SDX_TREE_AVERAGE;
+    for (size_t j = 0; j < n; j++) {
+        if (average) scores[j] /= (X)p->forest.tree_count;
+        if (p->base) scores[j] += (X)p->base[j];
+    }
+    if (job->out->dtype == SDX_DTYPE_FLOAT64 && p->post == SDX_ML_NONE) {
+        double *out = (double *)job->out->data + row * n;
+        for (size_t j = 0; j < n; j++) out[j] = (double)scores[j];
+        return;
+    }
+    const bool direct = job->out->dtype == SDX_DTYPE_FLOAT32;
+    float *out = (direct ? (float *)job->out->data : job->floats) + row * n;
+    for (size_t j = 0; j < n; j++) out[j] = (float)scores[j];
+    sdx_ml_transform(p->post, out, n);
+    if (!direct)
+        sdx_convert(SDX_DTYPE_FLOAT32, job->out->dtype, out,
+                    (char *)job->out->data + row * n * sdx_dtype_size(job->out->dtype), n);
+}
+
+/* ---- classification ------------------------------------------------------------------------------ */
+
+/* Two classes. Their one or two scores go to out, the index of the class is returned. What the base
+ * values do follows ONNX Runtime, which reads them as those of boosted models with one score. */
+static size_t NAME(finish_two)(const sdx_tree_params *p, X *scores, const uint8_t *seen,
+                               float *out) {
+    bool two = true;
+    if (p->base_count == 2 && seen[1]) {
+        scores[1] = (X)p->base[1] + scores[0];
+        scores[0] = -scores[1];
+    } else if (p->base_count == 2) {
+        scores[0] += (X)p->base[0];
+        scores[1] += (X)p->base[1];
+    } else {
+        if (p->base_count == 1) scores[0] += (X)p->base[0];
+        two = seen[1];
+    }
+    const X positive = seen[1] ? scores[1] : seen[0] || p->base_count == 1 ? scores[0] : 0;
+    const X border = p->one_class_weighed && p->all_positive ? (X)0.5 : 0;
+    const size_t best = positive > border;
+    if (!out) return best;
+    if (two) {
+        out[0] = (float)scores[0];
+        out[1] = (float)scores[1];
+        sdx_ml_transform(p->post, out, 2);
+    } else {
+        sdx_ml_pair_scores(p->post, border > 0 ? SDX_ML_COMPLEMENT : SDX_ML_NEGATE,
+                           (float)scores[0], out);
+    }
+    return best;
+}
+
+static size_t NAME(finish_many)(const sdx_tree_params *p, X *scores, const uint8_t *seen,
+                                float *out) {
+    const size_t n = p->forest.targets;
+    size_t best = n;
+    for (size_t i = 0; i < n; i++) {
+        if (p->base) scores[i] += (X)p->base[i];
+        /* A class that no leaf spoke of cannot win. */
+        if ((seen[i] || p->base) && (best == n || scores[i] > scores[best])) best = i;
+        if (out) out[i] = (float)scores[i];
+    }
+    if (out) sdx_ml_transform(p->post, out, n);
+    return best == n ? 0 : best;
+}
+
+static void NAME(finish_class)(const tree_job *job, size_t row, X *scores, const uint8_t *seen) {
+    const sdx_tree_params *p = job->p;
+    const size_t n = p->forest.targets;
+    float *out = job->out ? (float *)job->out->data + row * n : NULL;
+    if (n > 1) {
+        const size_t best = n == 2 ? NAME(finish_two)(p, scores, seen, out)
+                                   : NAME(finish_many)(p, scores, seen, out);
+        sdx_ml_put_label(&p->labels, best, job->labels, row);
+        return;
+    }
+    if (p->base) scores[0] += (X)p->base[0];
+    /* One class: whether it is that one; a string cannot say no. */
+    if (job->labels && p->labels.strings) sdx_ml_put_label(&p->labels, 0, job->labels, row);
+    else if (job->labels) ((int64_t *)job->labels->data)[row] = scores[0] > 0;
+    if (!out) return;
+    out[0] = (float)scores[0];
+    sdx_ml_transform(p->post, out, 1);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+static void NAME(rows)(void *arg, size_t begin, size_t end) {
+    const tree_job *job = arg;
+    const sdx_tree_params *p = job->p;
+    const size_t n = p->forest.targets;
+    for (size_t row = begin; row < end; row += BLOCK) {
+        const size_t count = end - row < BLOCK ? end - row : BLOCK;
+        X *scores = (X *)job->scores + row * n;
+        uint8_t *seen = job->seen ? job->seen + row * n : NULL;
+        memset(scores, 0, count * n * sizeof *scores);
+        if (seen) memset(seen, 0, count * n);
+        NAME(add_trees)(p, (const X *)job->x + row * job->stride, job->stride, count, scores,
+                        seen);
+        for (size_t r = 0; r < count; r++) {
+            if (p->classifier)
+                NAME(finish_class)(job, row + r, scores + r * n, seen + r * n);
+            else if (job->out)
+                NAME(finish_regression)(job, row + r, scores + r * n);
+        }
+    }
+}
+
+#undef X
+#undef NODE
+#undef WEIGHT
+#undef NODES
+#undef WEIGHTS
+#undef NAME
