@@ -6,6 +6,7 @@
 static void LOCAL(argmax_one)(const sdx_pool_job *job, const int64_t *at, const T *plane, T *best,
                               int64_t *best_index) {
     const sdx_window *w = &job->window;
+    int32_t last = w->rank - 1;
     int64_t lo[SDX_MAX_RANK], hi[SDX_MAX_RANK], tap[SDX_MAX_RANK];
     *best = START;
     *best_index = -1;
@@ -15,22 +16,24 @@ static void LOCAL(argmax_one)(const sdx_pool_job *job, const int64_t *at, const 
         if (lo[a] >= hi[a]) return;
     }
     for (;;) {
-        int64_t row_major = 0, column_major = 0, step = 1;
-        for (int32_t a = 0; a < w->rank; a++) {
-            int64_t i = at[a] * w->stride[a] + tap[a] * w->dilation[a] - w->pad[a];
-            row_major = row_major * w->in[a] + i;
-            column_major += i * step;
-            step *= w->in[a];
+        int64_t from = 0;
+        for (int32_t a = 0; a < last; a++)
+            from = (from + at[a] * w->stride[a] + tap[a] * w->dilation[a] - w->pad[a]) *
+                   w->in[a + 1];
+        from += at[last] * w->stride[last] - w->pad[last];
+        for (int64_t t = lo[last]; t < hi[last]; t++) {
+            int64_t i = from + t * w->dilation[last];
+            T v = plane[i];
+            if (*best_index < 0 || BETTER(*best, v)) {
+                *best = v;
+                *best_index = i;
+            }
         }
-        T v = plane[row_major];
-        if (*best_index < 0 || BETTER(*best, v)) {
-            *best = v;
-            *best_index = job->params->column_major ? column_major : row_major;
-        }
-        int32_t a = w->rank - 1;
+        int32_t a = last - 1;
         for (; a >= 0 && ++tap[a] == hi[a]; a--) tap[a] = lo[a];
-        if (a < 0) return;
+        if (a < 0) break;
     }
+    if (job->params->column_major) *best_index = column_major(w, *best_index);
 }
 
 static void LOCAL(argmax)(void *arg, size_t begin, size_t end) {

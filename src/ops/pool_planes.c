@@ -22,6 +22,26 @@ static double outer_taps(const sdx_pool_job *job, const int64_t *at) {
     return product;
 }
 
+/* Outputs [*from, *to) of the innermost axis whose window lies inside the input; from -1: none. */
+static void full_outputs(const sdx_window *w, int64_t *from, int64_t *to) {
+    int32_t last = w->rank - 1;
+    int64_t skip;
+    sdx_window_outputs(w, last, 0, from, &skip);
+    sdx_window_outputs(w, last, w->kernel[last] - 1, &skip, to);
+    if (*from >= *to) *from = -1;
+}
+
+/* Index of the same element of a plane when the first axis runs fastest. */
+static int64_t column_major(const sdx_window *w, int64_t index) {
+    int64_t size = (int64_t)w->in_count, result = 0;
+    for (int32_t a = w->rank - 1; a >= 0; a--) {
+        size /= w->in[a];
+        result += index % w->in[a] * size;
+        index /= w->in[a];
+    }
+    return result;
+}
+
 /* Not a number wins, so that it does not get lost. */
 #define STEP(best, v) ((v) > (best) || (v) != (v) ? (v) : (best))
 #define BETTER(best, v) ((v) > (best) || ((v) != (v) && (best) == (best)))
@@ -73,8 +93,14 @@ static double outer_taps(const sdx_pool_job *job, const int64_t *at) {
 #define STEP(sum, v) ((sum) + (v))
 #define FINISH(row, width)                                                                        \
     const double outer_count = outer_taps(job, at);                                               \
+    const T full = (T)(outer_count * (double)w->kernel[w->rank - 1]);                             \
+    int64_t from, to;                                                                             \
+    full_outputs(w, &from, &to);                                                                  \
     for (int64_t o = 0; o < (width); o++) {                                                       \
-        T count = (T)(outer_count * taps_at(job, w->rank - 1, o));                        \
+        if (o == from && full > 0)                                                                \
+            for (; o < to; o++) (row)[o] /= full;                                                 \
+        if (o == (width)) break;                                                                  \
+        T count = (T)(outer_count * taps_at(job, w->rank - 1, o));                                \
         (row)[o] = count > 0 ? (row)[o] / count : 0;                                              \
     }
 

@@ -124,27 +124,23 @@ static void make_points(point *points, size_t bins, size_t grid, double start, d
 }
 
 #define DEFINE_ALIGN(T, f)                                                                        \
-    static double f##_bin(const job *j, const T *plane, const point *rows, const point *columns) { \
+    static T f##_bin(const job *j, const T *plane, const point *rows, const point *columns) { \
         size_t width = (size_t)j->x->dims[3];                                                     \
-        double sum = 0;                                                                           \
-        bool any = false;                                                                         \
+        double points = (double)j->grid_h * (double)j->grid_w;                                    \
+        T sum = 0, most = points > 0 ? -(T)INFINITY : 0;                                          \
         for (size_t r = 0; r < j->grid_h; r++)                                                    \
             for (size_t c = 0; c < j->grid_w; c++) {                                              \
                 const point *v = &rows[r], *h = &columns[c];                                      \
-                double a = 0, b = 0, d = 0, e = 0;                                                \
-                if (v->inside && h->inside) {                                                     \
-                    const T *low = plane + v->low * width, *high = plane + v->high * width;       \
-                    a = (1 - v->part) * (1 - h->part) * (double)low[h->low];                      \
-                    b = (1 - v->part) * h->part * (double)low[h->high];                           \
-                    d = v->part * (1 - h->part) * (double)high[h->low];                           \
-                    e = v->part * h->part * (double)high[h->high];                                \
-                }                                                                                 \
+                const T *low = plane + v->low * width, *high = plane + v->high * width;           \
+                T y = (T)v->part, x = (T)h->part, in = (T)(v->inside && h->inside);               \
+                T corner[4] = {(1 - y) * (1 - x) * in * low[h->low], (1 - y) * x * in * low[h->high], \
+                               y * (1 - x) * in * high[h->low], y * x * in * high[h->high]};      \
+                sum += (corner[0] + corner[1]) + (corner[2] + corner[3]);                         \
                 /* The maximum is over the weighted corners: that is how it is defined. */        \
-                double most = fmax(fmax(a, b), fmax(d, e));                                       \
-                sum = !j->params->max ? sum + a + b + d + e : any ? fmax(sum, most) : most;       \
-                any = true;                                                                       \
+                for (int k = 0; j->params->max && k < 4; k++)                                     \
+                    if (corner[k] > most) most = corner[k];                                       \
             }                                                                                     \
-        return j->params->max || !any ? sum : sum / ((double)j->grid_h * (double)j->grid_w);      \
+        return j->params->max ? most : points > 0 ? sum / (T)points : 0;                          \
     }                                                                                             \
     /* Channels [begin, end) of the region at hand. */                                            \
     static void f##_align(void *arg, size_t begin, size_t end) {                                  \
@@ -156,7 +152,7 @@ static void make_points(point *points, size_t bins, size_t grid, double start, d
             T *out = (T *)j->y->data + (j->roi * channels + c) * height * width;                  \
             for (size_t h = 0; h < height; h++)                                                   \
                 for (size_t w = 0; w < width; w++)                                                \
-                    *out++ = (T)f##_bin(j, in, j->rows + h * j->grid_h, j->columns + w * j->grid_w); \
+                    *out++ = f##_bin(j, in, j->rows + h * j->grid_h, j->columns + w * j->grid_w); \
         }                                                                                         \
     }
 
