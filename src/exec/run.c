@@ -65,6 +65,10 @@ static sdx_status shape_outputs(sdx_context *context, const sdx_step *step, sdx_
     SDX_TRY(sdx_infer_run(&shapes, call->error));
     for (uint32_t o = 0; o < call->out_count; o++)
         SDX_TRY(make_output(context, step, call, o));
+    for (uint32_t o = 0; o < call->out_count; o++)
+        if (call->out_wanted[o] && !call->out[o] && !(call->def->flags & SDX_OP_DATA_SHAPE))
+            return sdx_fail(call->error, SDX_STATUS_LIMIT,
+                            "the shape of output %u is not known or too large to count", o);
     if (shapes.scratch_bytes) {
         call->scratch = sdx_call_temp(call, shapes.scratch_bytes, 1);
         if (!call->scratch) return SDX_STATUS_NO_MEMORY;

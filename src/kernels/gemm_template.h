@@ -63,6 +63,7 @@ typedef struct LOCAL(job) {
     bool accumulate;
     T *packed_a, *packed_b;
     size_t panels_a, panels_b;
+    size_t strip, step; /* skinny path: columns of a piece; distance of C's columns */
 } LOCAL(job);
 
 static void LOCAL(pack_one)(const T *data, size_t across, size_t along, size_t wide, size_t unit,
@@ -184,8 +185,12 @@ static void LOCAL(packed_gemm)(sdx_pool *pool, size_t m, size_t n, size_t k, MAT
 
 /* ---- skinny ---------------------------------------------------------------------------------- */
 
-/* Columns of one pass: the piece of C stays in the first cache while rows of B stream through. */
-#define STRIP 256
+/* Columns of one pass: the piece of C stays in the first cache while rows of B stream through.
+ * Wide enough for long runs in memory, narrow enough for some pieces to share out. */
+static size_t LOCAL(strip)(size_t n) {
+    size_t wide = round_up(n / 16, 64);
+    return wide < 256 ? 256 : min_size(wide, 2048);
+}
 
 /* c[j] += sum over 4 rows of B; element j is (((c + a0 b0) + a1 b1) + ...) whatever the strip. */
 static void LOCAL(add_rows)(size_t n, const T x[4], const T *restrict b, size_t ldb,
@@ -196,11 +201,12 @@ static void LOCAL(add_rows)(size_t n, const T x[4], const T *restrict b, size_t 
         c[j] = (c[j] + x0 * b[j]) + x1 * b1[j] + x2 * b2[j] + x3 * b3[j];
 }
 
-/* Columns [begin, end) in units of STRIP, where rows of B are contiguous. a is m x k, dense. */
+/* Strips [begin, end) of columns, where rows of B are contiguous. a is m x k, dense. */
 static void LOCAL(stream_rows)(void *arg, size_t begin, size_t end) {
     const LOCAL(job) *job = arg;
     for (size_t s = begin; s < end; s++) {
-        size_t at = s * STRIP, wide = min_size(job->n - at, STRIP), ldb = job->b.row, p = 0;
+        size_t at = s * job->strip, wide = min_size(job->n - at, job->strip), ldb = job->b.row;
+        size_t p = 0;
         const T *b = job->b.data + at;
         T *c = job->c + at;
         for (size_t i = 0; i < job->m && !job->accumulate; i++)
@@ -234,10 +240,10 @@ static T LOCAL(dot)(size_t k, const T *restrict a, const T *restrict b) {
     return sum;
 }
 
-/* Columns [begin, end), where columns of B are contiguous. c's columns lie job->panels_b apart. */
+/* Columns [begin, end), where columns of B are contiguous. */
 static void LOCAL(stream_columns)(void *arg, size_t begin, size_t end) {
     const LOCAL(job) *job = arg;
-    size_t step = job->panels_b;
+    size_t step = job->step;
     for (size_t j = begin; j < end; j++)
         for (size_t i = 0; i < job->m; i++) {
             T sum = LOCAL(dot)(job->k, job->a.data + i * job->k, job->b.data + j * job->b.col);
@@ -253,15 +259,15 @@ static bool LOCAL(skinny_gemm)(sdx_pool *pool, size_t m, size_t n, size_t k, MAT
     bool by_rows = b.col == 1 && step == 1 && n > 1, by_columns = b.row == 1;
     if (m > SDX_GEMM_SKINNY || (!by_rows && !by_columns)) return false;
     LOCAL(job) job = {.m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .ldc = ldc,
-                      .accumulate = accumulate, .panels_b = step};
+                      .accumulate = accumulate, .strip = LOCAL(strip)(n), .step = step};
     if (a.col != 1 || (m > 1 && a.row != k)) {
         for (size_t i = 0; i < m; i++)
             for (size_t p = 0; p < k; p++) scratch[i * k + p] = a.data[i * a.row + p * a.col];
         job.a.data = scratch;
     }
     if (by_rows)
-        sdx_parallel_for(pool, (n + STRIP - 1) / STRIP, PIECE_WORK / 4 / (m * k * STRIP) + 1,
-                         LOCAL(stream_rows), &job);
+        sdx_parallel_for(pool, (n + job.strip - 1) / job.strip,
+                         PIECE_WORK / 4 / (m * k * job.strip) + 1, LOCAL(stream_rows), &job);
     else
         sdx_parallel_for(pool, n, PIECE_WORK / 4 / (m * k) + 1, LOCAL(stream_columns), &job);
     return true;
@@ -296,4 +302,3 @@ void NAME(gemm)(sdx_pool *pool, size_t m, size_t n, size_t k, const T *a, size_t
 #undef NR
 #undef LOAD
 #undef STORE
-#undef STRIP

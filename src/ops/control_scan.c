@@ -305,7 +305,7 @@ static sdx_status scan_run(sdx_call *call) {
 }
 
 const sdx_op_def sdx_op_scan = {
-    .min_in = 1, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = SDX_VARIADIC,
+    .min_in = 0, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = SDX_VARIADIC,
     .flags = SDX_OP_HEAP,
     .params_size = sizeof(scan_params),
     .prepare = scan_prepare, .infer = scan_infer, .run = scan_run,

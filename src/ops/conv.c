@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* ---- shared ------------------------------------------------------------------------------------ */
+/* ---- shared ---------------------------------------------------------------------------------- */
 
 sdx_status sdx_conv_prepare(sdx_prep *prep, sdx_conv_params *params) {
     SDX_TRY(sdx_window_prepare(prep, &params->window, false));
@@ -63,7 +63,7 @@ void sdx_conv_resolve(const sdx_conv_params *params, const sdx_tensor *x, const 
     conv->dtype = x->dtype;
 }
 
-/* ---- Conv -------------------------------------------------------------------------------------- */
+/* ---- Conv ------------------------------------------------------------------------------------ */
 
 static sdx_status conv_prepare(sdx_prep *prep) { return sdx_conv_prepare(prep, prep->params); }
 

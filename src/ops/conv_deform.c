@@ -26,7 +26,7 @@ static sdx_status prepare(sdx_prep *prep) {
     return SDX_STATUS_OK;
 }
 
-/* ---- infer --------------------------------------------------------------------------------------- */
+/* ---- infer ----------------------------------------------------------------------------------- */
 
 /* Offsets and mask have `channels`, and the spatial dims of the output. */
 static sdx_status check_map(sdx_infer *inf, uint32_t i, sdx_expr channels, const char *what) {
@@ -74,7 +74,7 @@ static sdx_status infer(sdx_infer *inf) {
     return SDX_STATUS_OK;
 }
 
-/* ---- run ------------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 typedef struct job {
     sdx_conv conv;

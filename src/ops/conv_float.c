@@ -69,7 +69,7 @@ void sdx_conv_scratch(sdx_infer *inf, const sdx_conv_params *params) {
     sdx_infer_add_scratch(inf, l.pieces * (l.block + l.product));
 }
 
-/* ---- one group of one image ------------------------------------------------------------------- */
+/* ---- one group of one image ------------------------------------------------------------------ */
 
 typedef struct job {
     const sdx_conv *conv;
@@ -160,7 +160,7 @@ static void piece_body(void *arg, size_t begin, size_t end) {
     }
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool is_pointwise(const sdx_window *w) {
     for (int32_t a = 0; a < w->rank; a++)

@@ -23,7 +23,7 @@ enum { COLUMNS = 32, PIECES = 8 }; /* patches at a time, and how many such block
 
 static sdx_status prepare(sdx_prep *prep) { return sdx_conv_prepare(prep, prep->params); }
 
-/* ---- infer --------------------------------------------------------------------------------------- */
+/* ---- infer ----------------------------------------------------------------------------------- */
 
 /* One value, or one for each output channel where `channels` is given. */
 static sdx_status check_values(sdx_infer *inf, uint32_t i, const sdx_expr *channels) {
@@ -94,7 +94,7 @@ static sdx_status infer(sdx_infer *inf) {
     return SDX_STATUS_OK;
 }
 
-/* ---- run ------------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 typedef struct job {
     sdx_conv conv;

@@ -39,7 +39,7 @@ static sdx_status prepare(sdx_prep *prep) {
     return SDX_STATUS_OK;
 }
 
-/* ---- infer --------------------------------------------------------------------------------------- */
+/* ---- infer ----------------------------------------------------------------------------------- */
 
 /* stride * (in - 1) + output_padding + (kernel - 1) * dilation + 1: the axis before pads cut it. */
 static sdx_expr full_dim(sdx_infer *inf, const params *p, int32_t axis, sdx_expr in,
@@ -97,7 +97,7 @@ static sdx_status check_kernel(sdx_infer *inf, const params *p) {
     return SDX_STATUS_OK;
 }
 
-/* ---- sizes of the blocks ------------------------------------------------------------------------- */
+/* ---- sizes of the blocks --------------------------------------------------------------------- */
 
 typedef struct layout {
     size_t maps, columns; /* output planes, and input positions, of a block */
@@ -156,7 +156,7 @@ static sdx_status infer(sdx_infer *inf) {
     return SDX_STATUS_OK;
 }
 
-/* ---- run ------------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 typedef struct job {
     sdx_window window; /* of the convolution whose adjoint this is: in and out change places */

@@ -58,7 +58,7 @@ static sdx_status infer(sdx_infer *inf) {
     return SDX_STATUS_OK;
 }
 
-/* ---- places ---------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 typedef struct job {
     const params *params;
@@ -159,7 +159,7 @@ static void make_list(const job *j, const double *at, int64_t *offset, double *w
     }
 }
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* `parts` numbers per element: 2 for complex ones. */
 #define DEFINE_READ(T, f)                                                                         \

@@ -7,7 +7,7 @@
 
 enum { MAX_IN = 9, MAX_OUT = 5 };
 
-/* ---- while loading ---------------------------------------------------------------------------- */
+/* ---- while loading --------------------------------------------------------------------------- */
 
 void sdx_infer_add_scratch(sdx_infer *inf, size_t bytes) {
     size_t rounded;
@@ -41,7 +41,7 @@ void sdx_infer_half_scratch(sdx_infer *inf) {
     }
 }
 
-/* ---- integers ------------------------------------------------------------------------------------ */
+/* ---- integers -------------------------------------------------------------------------------- */
 
 /* The largest and smallest double that each type can hold. */
 static void range_of(sdx_dtype dtype, double *lo, double *hi) {
@@ -64,7 +64,7 @@ void sdx_from_f64(sdx_dtype to, double *values, void *out, size_t count) {
     sdx_convert(SDX_DTYPE_FLOAT64, to, values, out, count);
 }
 
-/* ---- during a run ------------------------------------------------------------------------------ */
+/* ---- during a run ---------------------------------------------------------------------------- */
 
 sdx_status sdx_call_scratch(sdx_call *call, size_t bytes, sdx_scratch *scratch) {
     scratch->temp = NULL;

@@ -65,22 +65,20 @@ static void batch_strides(const int64_t *dims, int32_t own, int32_t rank, size_t
     }
 }
 
-void sdx_matmul_shape_of(const sdx_tensor *a, const sdx_tensor *b, const sdx_tensor *y, bool fold,
+void sdx_matmul_shape_of(const sdx_tensor *a, const sdx_tensor *b, const sdx_tensor *y,
                          sdx_matmul_shape *shape) {
     size_t m = a->rank > 1 ? (size_t)a->dims[a->rank - 2] : 1;
     size_t n = b->rank > 1 ? (size_t)b->dims[b->rank - 1] : 1;
     size_t k = (size_t)a->dims[a->rank - 1];
     int32_t rank = y->rank - (a->rank > 1) - (b->rank > 1);
     size_t count = sdx_dims_product(y->dims, 0, rank);
-    if (fold && b->rank <= 2) {
+    if (b->rank <= 2) {
         m *= count;
-        count = 1;
         rank = 0;
     }
     shape->m = m;
     shape->n = n;
     shape->k = k;
-    shape->batch_count = count;
     shape->batch.rank = rank;
     for (int32_t d = 0; d < rank; d++) shape->batch.size[d] = (size_t)y->dims[d];
     batch_strides(a->dims, rank > 0 && a->rank > 2 ? a->rank - 2 : 0, rank, m * k,
@@ -125,7 +123,7 @@ static sdx_status matmul_run(sdx_call *call) {
     sdx_tensor *y = sdx_out(call, 0);
     if (y->count == 0) return SDX_STATUS_OK;
     sdx_matmul_shape shape;
-    sdx_matmul_shape_of(a, b, y, true, &shape);
+    sdx_matmul_shape_of(a, b, y, &shape);
     sdx_dtype type = sdx_product_type(a->dtype);
     size_t size = sdx_dtype_size(type), taken = 0;
     const void *a_data = a->data, *b_data = b->data;

@@ -7,9 +7,6 @@
 #include "kernels/gemm.h"
 #include "ops/op.h"
 
-/* Types that sdx_product can compute. */
-#define SDX_T_PRODUCT SDX_T_NUMERIC
-
 /* FLOAT32, FLOAT64, UINT32 or UINT64: what a product of `dtype` is computed in. */
 sdx_dtype sdx_product_type(sdx_dtype dtype);
 /* True when elements of dtype can be used as they lie (signed ones by their bits). */
@@ -66,9 +63,8 @@ sdx_status sdx_infer_matmul(sdx_infer *inf, uint32_t a, uint32_t b, sdx_dtype ou
 typedef struct sdx_matmul_shape {
     size_t m, n, k;
     sdx_batch batch;
-    size_t batch_count;
 } sdx_matmul_shape;
 void sdx_matmul_shape_of(const sdx_tensor *a, const sdx_tensor *b, const sdx_tensor *y,
-                         bool fold, sdx_matmul_shape *shape);
+                         sdx_matmul_shape *shape);
 
 #endif

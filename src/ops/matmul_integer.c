@@ -275,7 +275,7 @@ static sdx_status integer_run(sdx_call *call) {
     const sdx_tensor *a = input(call, kind->a), *b = input(call, kind->b);
     integer_job job = {.y = sdx_out(call, 0)};
     if (job.y->count == 0) return SDX_STATUS_OK;
-    sdx_matmul_shape_of(a, b, job.y, true, &job.shape);
+    sdx_matmul_shape_of(a, b, job.y, &job.shape);
     const sdx_matmul_shape *s = &job.shape;
     size_t own_rows = a->rank > 1 ? (size_t)a->dims[a->rank - 2] : 1;
     job.a = (operand){a, input(call, kind->a_zero), own_rows, s->k, true};

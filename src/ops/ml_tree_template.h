@@ -101,32 +101,31 @@ static void NAME(finish_regression)(const tree_job *job, size_t row, X *scores) 
 
 /* ---- classification ------------------------------------------------------------------------------ */
 
-/* Two classes. Their one or two scores go to out, the index of the class is returned. What the base
- * values do follows ONNX Runtime, which reads them as those of boosted models with one score. */
+/* Two classes. Scores go to out, the index of the class is returned. All of this follows ONNX
+ * Runtime: that base values are read as those of boosted models with one score, that a class no
+ * leaf spoke of has the score 0, base value or not, and that the second class wins as soon as its
+ * score is positive, whatever the first has. */
 static size_t NAME(finish_two)(const sdx_tree_params *p, X *scores, const uint8_t *seen,
                                float *out) {
-    bool two = true;
     if (p->base_count == 2 && seen[1]) {
         scores[1] = (X)p->base[1] + scores[0];
         scores[0] = -scores[1];
     } else if (p->base_count == 2) {
         scores[0] += (X)p->base[0];
         scores[1] += (X)p->base[1];
-    } else {
-        if (p->base_count == 1) scores[0] += (X)p->base[0];
-        two = seen[1];
+    } else if (p->base_count == 1) {
+        scores[0] += (X)p->base[0];
     }
-    const X positive = seen[1] ? scores[1] : seen[0] || p->base_count == 1 ? scores[0] : 0;
-    const X border = p->one_class_weighed && p->all_positive ? (X)0.5 : 0;
-    const size_t best = positive > border;
-    if (!out) return best;
-    if (two) {
-        out[0] = (float)scores[0];
-        out[1] = (float)scores[1];
+    const X first = seen[0] ? scores[0] : 0, second = seen[1] ? scores[1] : 0;
+    const bool complement = p->one_class_weighed && p->all_positive;
+    const size_t best = (seen[1] ? second : first) > (complement ? (X)0.5 : 0);
+    if (out && (seen[1] || p->base_count == 2)) {
+        out[0] = (float)first;
+        out[1] = (float)second;
         sdx_ml_transform(p->post, out, 2);
-    } else {
-        sdx_ml_pair_scores(p->post, border > 0 ? SDX_ML_COMPLEMENT : SDX_ML_NEGATE,
-                           (float)scores[0], out);
+    } else if (out) {
+        sdx_ml_pair_scores(p->post, complement ? SDX_ML_COMPLEMENT : SDX_ML_NEGATE, (float)first,
+                           out);
     }
     return best;
 }
@@ -149,19 +148,23 @@ static void NAME(finish_class)(const tree_job *job, size_t row, X *scores, const
     const sdx_tree_params *p = job->p;
     const size_t n = p->forest.targets;
     float *out = job->out ? (float *)job->out->data + row * n : NULL;
-    if (n > 1) {
-        const size_t best = n == 2 ? NAME(finish_two)(p, scores, seen, out)
-                                   : NAME(finish_many)(p, scores, seen, out);
-        sdx_ml_put_label(&p->labels, best, job->labels, row);
-        return;
+    size_t best = 0;
+    if (n == 1) {
+        if (p->base) scores[0] += (X)p->base[0];
+        best = scores[0] > 0; /* whether it is the one class */
+        if (out) out[0] = (float)scores[0];
+        if (out) sdx_ml_transform(p->post, out, 1);
+    } else {
+        best = n == 2 ? NAME(finish_two)(p, scores, seen, out)
+                      : NAME(finish_many)(p, scores, seen, out);
     }
-    if (p->base) scores[0] += (X)p->base[0];
-    /* One class: whether it is that one; a string cannot say no. */
-    if (job->labels && p->labels.strings) sdx_ml_put_label(&p->labels, 0, job->labels, row);
-    else if (job->labels) ((int64_t *)job->labels->data)[row] = scores[0] > 0;
-    if (!out) return;
-    out[0] = (float)scores[0];
-    sdx_ml_transform(p->post, out, 1);
+    /* Then, and where leaves speak of both of two classes, ONNX Runtime answers 0 or 1 even if
+     * these are not among the labels. */
+    const bool bare = n == 1 || (n == 2 && !p->one_class_weighed);
+    if (bare && p->labels.numbers && job->labels)
+        ((int64_t *)job->labels->data)[row] = (int64_t)best;
+    else
+        sdx_ml_put_label(&p->labels, n == 1 ? 0 : best, job->labels, row);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------- */

@@ -181,6 +181,7 @@ static sdx_status nms_run(sdx_call *call) {
 const sdx_op_def sdx_op_non_max_suppression = {
     .min_in = 2, .max_in = 5, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32), SDX_T(FLOAT32), SDX_T(INT64), SDX_T(FLOAT32), SDX_T(FLOAT32)},
+    .flags = SDX_OP_DATA_SHAPE,
     .params_size = sizeof(nms_params),
     .prepare = nms_prepare,
     .infer = nms_infer,

@@ -64,7 +64,7 @@ static sdx_status infer(sdx_infer *inf) {
     return SDX_STATUS_OK;
 }
 
-/* ---- run ------------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 /* True when scale (or bias) is just as long as a row and lies along it. */
 static bool is_row(const sdx_tensor *t, const sdx_tensor *x, int32_t axis) {

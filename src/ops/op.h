@@ -27,14 +27,16 @@ enum {
     SDX_OP_HEAP = 4,     /* makes its outputs itself (sdx_call_alloc, sdx_call_set); its infer is
                             not called again at run time, so its body checks what it needs */
     SDX_OP_RANDOM = 8,   /* never folded or merged */
-    SDX_OP_SAME_TYPE = 16 /* all tensor inputs present must have one element type */
+    SDX_OP_SAME_TYPE = 16, /* all tensor inputs present must have one element type */
+    SDX_OP_DATA_SHAPE = 32 /* an output's shape may be known to the body alone, which makes it */
 };
 
 #define SDX_VARIADIC 0xffff
 #define SDX_TYPE_SLOTS 8
 
 typedef struct sdx_op_def {
-    uint16_t min_in, max_in, min_out, max_out; /* max_in/max_out: SDX_VARIADIC for any number */
+    /* The first min_in inputs must be there; max_in and max_out: SDX_VARIADIC for any number. */
+    uint16_t min_in, max_in, min_out, max_out;
     uint32_t flags;
     /* Element types that input i takes; the last non-zero entry serves all further inputs; all
      * zero: anything, sequences and optionals included. */

@@ -26,8 +26,8 @@ static sdx_status reduce_prepare(sdx_prep *prep) {
     reduce_params *params = prep->params;
     SDX_TRY(sdx_attr_get_bool(prep, "keepdims", true, &params->keepdims));
     params->axes_input = prep->version >= kind->axes_input_since;
-    if (params->axes_input) return sdx_attr_get_bool(prep, "noop_with_empty_axes", false,
-                                                     &params->noop);
+    if (params->axes_input)
+        return sdx_attr_get_bool(prep, "noop_with_empty_axes", false, &params->noop);
     if (prep->node->input_count > 1)
         return sdx_prep_fail(prep, "axes are an attribute before version %d, found an input",
                              kind->axes_input_since);

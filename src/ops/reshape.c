@@ -364,7 +364,7 @@ const sdx_op_def sdx_op_identity = {
     .max_in = 1,
     .min_out = 1,
     .max_out = 1,
-    .flags = SDX_OP_VIEW,
+    .flags = SDX_OP_VIEW | SDX_OP_DATA_SHAPE,
     .infer = identity_infer,
     .run = view_run,
 };

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- prepare ------------------------------------------------------------------------------------- */
+/* ---- prepare --------------------------------------------------------------------------------- */
 
 /* How things were before version 11: input o is at o / scale. */
 static void set_legacy(sdx_resize_params *p) {
@@ -81,7 +81,7 @@ static sdx_status resize_prepare(sdx_prep *prep) {
     return SDX_STATUS_OK;
 }
 
-/* ---- which axis takes which value --------------------------------------------------------------- */
+/* ---- which axis takes which value ------------------------------------------------------------ */
 
 /* Axis that value i of scales, sizes and roi speaks of. */
 static int32_t axis_at(const sdx_resize_params *p, int32_t rank, size_t i) {
@@ -113,7 +113,7 @@ static bool has_vector(const sdx_infer *inf, uint32_t input, bool *known) {
     return !sdx_expr_is(count, 0);
 }
 
-/* ---- output dims --------------------------------------------------------------------------------- */
+/* ---- output dims ----------------------------------------------------------------------------- */
 
 /* floor(dim * scale), in float32 as other engines compute it. A symbolic dim needs a scale that is
  * a fraction of small numbers; then the result is exact where float32 is. */
@@ -207,7 +207,7 @@ static sdx_status out_dims(sdx_infer *inf, const sdx_resize_params *p, int32_t r
     return SDX_STATUS_OK;
 }
 
-/* ---- scratch --------------------------------------------------------------------------------------- */
+/* ---- scratch --------------------------------------------------------------------------------- */
 
 /* Tables, and two buffers per piece for the tensors between passes. What this estimate misses is
  * taken from the heap. */
@@ -267,7 +267,7 @@ static sdx_status infer(sdx_infer *inf) {
     return SDX_STATUS_OK;
 }
 
-/* ---- run ------------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 static sdx_status set_scales(sdx_call *call, const sdx_resize_params *p, int32_t rank,
                              sdx_resize_axis *axes) {

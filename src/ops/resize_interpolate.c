@@ -58,7 +58,7 @@ typedef struct job {
 DEFINE_PASS(float, f32, float *weight)
 DEFINE_PASS(double, f64, double *weight)
 
-/* ---- slices -------------------------------------------------------------------------------------- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 static void one_slice(const job *j, size_t slice, char *buffers) {
     bool wide = j->converted || j->dtype == SDX_DTYPE_FLOAT64;

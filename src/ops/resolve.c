@@ -26,6 +26,10 @@ static sdx_status check_arity(const sdx_node *node, const sdx_op_def *def, sdx_e
         if (node->inputs[i] == SDX_NONE)
             return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, node->position,
                                "input %u is required but left out", i);
+    for (uint32_t i = 0; i < def->min_in; i++)
+        if (node->inputs[i] == SDX_NONE)
+            return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, node->position,
+                               "input %u is left out but required", i);
     if (outputs < def->min_out || (def->max_out != SDX_VARIADIC && outputs > def->max_out))
         return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, node->position,
                            def->min_out == def->max_out ? "%u outputs, expected %u"

@@ -95,7 +95,7 @@ typedef struct job {
     double top, left, bin_h, bin_w;
 } job;
 
-/* ---- RoiAlign ------------------------------------------------------------------------------------ */
+/* ---- RoiAlign -------------------------------------------------------------------------------- */
 
 /* A coordinate between two elements of an axis. */
 typedef struct point {
@@ -210,7 +210,7 @@ static sdx_status align_body(sdx_call *call) {
 
 static sdx_status align_run(sdx_call *call) { return sdx_call_half(call, align_body); }
 
-/* ---- MaxRoiPool ---------------------------------------------------------------------------------- */
+/* ---- MaxRoiPool ------------------------------------------------------------------------------ */
 
 /* Elements [*lo, *hi) of an axis that bin b covers. */
 static void bin_range(double start, double bin, size_t b, int64_t length, size_t *lo, size_t *hi) {

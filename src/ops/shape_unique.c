@@ -246,6 +246,7 @@ const sdx_op_def sdx_op_unique = {
     .min_out = 1,
     .max_out = 4,
     .in_types = {SDX_T_ALL},
+    .flags = SDX_OP_DATA_SHAPE,
     .params_size = sizeof(unique_params),
     .prepare = unique_prepare,
     .infer = unique_infer,

@@ -169,10 +169,9 @@ static sdx_status mel_run(sdx_call *call) {
     return SDX_STATUS_OK;
 }
 
-#define T_EDGE SDX_T_FLOATS
 const sdx_op_def sdx_op_mel_weight_matrix = {
     .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 1,
-    .in_types = {SDX_T_INDEX, SDX_T_INDEX, SDX_T_INDEX, T_EDGE, T_EDGE},
+    .in_types = {SDX_T_INDEX, SDX_T_INDEX, SDX_T_INDEX, SDX_T_FLOATS, SDX_T_FLOATS},
     .params_size = sizeof(mel_params),
     .prepare = mel_prepare,
     .infer = mel_infer,

@@ -131,6 +131,7 @@ static sdx_status normalizer_run(sdx_call *call) {
 const sdx_op_def sdx_op_string_normalizer = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(STRING)},
+    .flags = SDX_OP_DATA_SHAPE,
     .params_size = sizeof(normalizer_params),
     .prepare = normalizer_prepare, .infer = normalizer_infer, .run = normalizer_run,
 };

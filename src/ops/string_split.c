@@ -103,6 +103,7 @@ static sdx_status split_run(sdx_call *call) {
 const sdx_op_def sdx_op_string_split = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 2,
     .in_types = {SDX_T(STRING)},
+    .flags = SDX_OP_DATA_SHAPE,
     .params_size = sizeof(split_params),
     .prepare = split_prepare, .infer = split_infer, .run = split_run,
 };

@@ -26,6 +26,7 @@ except ImportError as missing:
     MISSING = missing.name
 else:
     MISSING = None
+    plain_make_attribute = onnx.helper.make_attribute
 
 TOLERANCE = "rtol 0.0001\natol 0.00001\n"
 
@@ -85,6 +86,14 @@ def write_case(folder, model, feeds, tolerance=TOLERANCE):
         (data / f"output_{k}.pb").write_bytes(serialized(value))
 
 
+def make_attribute(key, value, *rest, **more):
+    """onnx.helper.make_attribute that takes lists of bool, which skl2onnx writes for the trees of
+    histogram boosting and newer versions of protobuf refuse."""
+    if isinstance(value, (list, np.ndarray)):
+        value = [int(v) if isinstance(v, (bool, np.bool_)) else v for v in value]
+    return plain_make_attribute(key, value, *rest, **more)
+
+
 # ---- data ----------------------------------------------------------------------------------------
 
 FEATURES = 6
@@ -134,15 +143,15 @@ class Writer:
         except Exception as reason:  # converters raise whatever they like
             self.refused.append(f"{name}: {type(reason).__name__}: {str(reason)[:100]}")
 
-    def classifier(self, name, model, count, zipmaps=(True, False), **conversion):
-        """Labels as numbers and as strings, each with ZipMap and without."""
+    def classifier(self, name, model, count, zipmaps=(True, False), **more_options):
+        """Labels as numbers and as strings, each with ZipMap and without (None: no choice)."""
         x, test = points(1), points(2, 40)
         for kind, labels in (("int", 10 + classes(x, count)), ("text", NAMES[classes(x, count)])):
             fitted = model.fit(x, labels)
             for zipmap in zipmaps:
-                options = {"zipmap": zipmap, **conversion.get("options", {})}
+                options = {} if zipmap is None else {"zipmap": zipmap}
                 self.write(f"{name}_{kind}{'_zipmap' if zipmap else ''}", fitted, test,
-                           **{**conversion, "options": {id(fitted): options}})
+                           options={id(fitted): {**options, **more_options}})
 
     def regressor(self, name, model, targets=1, **conversion):
         x = points(3)
@@ -162,7 +171,7 @@ def tree_models(out):
                 ("adaboost", ensemble.AdaBoostClassifier(n_estimators=7, random_state=0))):
             out.classifier(f"{name}_{count}", model, count)
     out.classifier("tree_raw", ensemble.GradientBoostingClassifier(n_estimators=5, random_state=0),
-                   2, zipmaps=(False,), options={"raw_scores": True})
+                   2, zipmaps=(False,), raw_scores=True)
     for name, model in (
             ("tree_regressor", tree.DecisionTreeRegressor(max_depth=6, random_state=0)),
             ("forest_regressor", ensemble.RandomForestRegressor(19, random_state=0)),
@@ -170,15 +179,12 @@ def tree_models(out):
             ("histogram_regressor", ensemble.HistGradientBoostingRegressor(max_iter=20)),
             ("adaboost_regressor", ensemble.AdaBoostRegressor(n_estimators=5, random_state=0)),
             ("isolation", ensemble.IsolationForest(n_estimators=8, random_state=0))):
-        out.regressor(name, model)
+        out.regressor(name, model, target_opset={"": 18, "ai.onnx.ml": 3})
     out.regressor("forest_two_targets", ensemble.RandomForestRegressor(9, random_state=0), 2)
     x, test = points(5), points(6, 40)
     test[::3, ::2] = np.nan
     out.write("histogram_missing", ensemble.HistGradientBoostingRegressor(max_iter=10).fit(
         np.where(x > 1, np.nan, x), numbers(x)), test)
-    wide = x.astype(np.float64)
-    out.write("tree_float64", tree.DecisionTreeRegressor(random_state=0).fit(wide, numbers(wide)),
-              wide)
     whole = (4 * x).astype(np.int64)
     out.write("tree_int64", tree.DecisionTreeClassifier(random_state=0).fit(
         whole, classes(x, 3)), whole, options={"zipmap": False})
@@ -198,7 +204,7 @@ def svm_models(out):
     out.classifier("svc_degree_5", svm.SVC(kernel="poly", degree=5, gamma=0.1), 3, (False,))
     out.classifier("nusvc", svm.NuSVC(nu=0.2), 3, (True,))
     for count in (2, 3):
-        out.classifier(f"linear_svc_{count}", svm.LinearSVC(random_state=0), count, (False,))
+        out.classifier(f"linear_svc_{count}", svm.LinearSVC(random_state=0), count, (None,))
     out.regressor("linear_svr", svm.LinearSVR(random_state=0, max_iter=10000))
 
 
@@ -278,7 +284,8 @@ def pipelines(out):
                                                                   random_state=0))),
             ("pipeline_vote", ensemble.VotingClassifier(
                 [("a", linear_model.LogisticRegression()),
-                 ("b", ensemble.RandomForestClassifier(7, random_state=0))], voting="soft")),
+                 ("b", ensemble.RandomForestClassifier(7, random_state=0))],
+                voting="soft", flatten_transform=False)),
             ("pipeline_stack", ensemble.StackingClassifier(
                 [("a", linear_model.LogisticRegression()),
                  ("b", ensemble.RandomForestClassifier(5, random_state=0))]))):
@@ -315,6 +322,7 @@ def main():
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     warnings.filterwarnings("ignore")
+    onnx.helper.make_attribute = make_attribute
     out = Writer(target)
     for group in (tree_models, svm_models, linear_models, transformers, pipelines):
         group(out)

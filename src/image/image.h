@@ -1,0 +1,39 @@
+/* image.h - decoding of image files that lie in memory, for the operator ImageDecoder. The format is
+ * found by its first bytes. Knows base alone; the codecs come from the system's libraries, each of
+ * them optional, except for BMP and PNM, which are read here. The bytes are hostile: sizes are
+ * checked before anything is allocated. */
+#ifndef SDX_IMAGE_IMAGE_H
+#define SDX_IMAGE_IMAGE_H
+
+#include "base/memory.h"
+
+typedef enum sdx_image_format {
+    SDX_IMAGE_RGB,
+    SDX_IMAGE_BGR,
+    SDX_IMAGE_GRAYSCALE
+} sdx_image_format;
+
+#define SDX_IMAGE_MAX_PIXELS ((uint64_t)1 << 28)
+
+typedef struct sdx_image_limits {
+    uint64_t max_pixels; /* 0: SDX_IMAGE_MAX_PIXELS */
+} sdx_image_limits;
+
+typedef struct sdx_image {
+    uint32_t width, height, channels;
+    uint8_t *pixels; /* [height, width, channels], without gaps */
+    size_t allocation; /* bytes behind pixels, for release */
+} sdx_image;
+
+/* limits may be NULL. BAD_INPUT: no image, damaged or truncated; LIMIT: more pixels than allowed;
+ * UNSUPPORTED: a format whose library this build lacks, or a rare variant. Alpha is dropped, 16 bits
+ * become 8, palettes become colours, and of several pages the first counts. */
+sdx_status sdx_image_decode(const uint8_t *bytes, size_t size, sdx_image_format wanted,
+                            const sdx_image_limits *limits, const sdx_allocator *allocator,
+                            sdx_image *out, sdx_error *error);
+void sdx_image_release(sdx_image *image, const sdx_allocator *allocator);
+
+/* Whether this build can read a format ("PNG", "JPEG 2000", …). */
+bool sdx_image_can_read(const char *format);
+
+#endif
