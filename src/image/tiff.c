@@ -11,6 +11,14 @@
 #include <tiffio.h>
 #include <tiffvers.h>
 
+#if TIFFLIB_VERSION < 20221213
+
+sdx_status sdx_image_tiff(sdx_image_job *job) {
+    return sdx_image_unsupported(job, "needs libtiff 4.5; this library was built with an older one");
+}
+
+#else
+
 /* Beside the pixels themselves: what one strip, tile or table may take in libtiff. */
 #define SPARE_BYTES ((uint64_t)64 << 20)
 
@@ -135,4 +143,5 @@ sdx_status sdx_image_tiff(sdx_image_job *job) {
     return status;
 }
 
+#endif
 #endif

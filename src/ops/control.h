@@ -7,7 +7,7 @@
 
 #include "ops/op.h"
 
-/* ---- types (control_types.c) ----------------------------------------------------------------- */
+/* ---- types (control_types.c) ---------------------------------------------------------------- */
 
 bool sdx_type_same(const sdx_type *a, const sdx_type *b);
 /* The narrowest type that both a and b fit; dims that differ become unknown. Fails when no value
@@ -24,7 +24,7 @@ sdx_status sdx_type_tensor(sdx_infer *inf, sdx_dtype dtype, int32_t rank, const 
 /* Type of the items of input i, which must be a sequence; kind NONE when not known. */
 sdx_status sdx_infer_items(sdx_infer *inf, uint32_t i, sdx_type *out);
 
-/* ---- subgraphs while loading (control_types.c) ------------------------------------------------- */
+/* ---- subgraphs while loading (control_types.c) ---------------------------------------------- */
 
 typedef struct sdx_subgraph {
     sdx_id graph;
@@ -60,7 +60,7 @@ sdx_status sdx_rounds_set_stack(sdx_infer *inf, uint32_t o, const sdx_type *elem
                                 const sdx_expr *lead, int32_t lead_rank, int64_t axis, bool full,
                                 sdx_type *shown);
 
-/* ---- subgraphs during a run (control_body.c) ---------------------------------------------------- */
+/* ---- subgraphs during a run (control_body.c) ------------------------------------------------ */
 
 /* A subgraph with its arguments: in[] and out[] hold references of their own. */
 typedef struct sdx_body {
@@ -91,7 +91,7 @@ sdx_status sdx_call_read_index(sdx_call *call, const sdx_value *value, const cha
 /* The sequence at input i. */
 sdx_status sdx_call_sequence(sdx_call *call, uint32_t i, sdx_value **out);
 
-/* ---- one tensor per round (control_stack.c) ------------------------------------------------------ */
+/* ---- one tensor per round (control_stack.c) ------------------------------------------------- */
 
 /* Elements of one shape side by side. The dims lead[] stand at `axis` of the result and count the
  * elements; a position is an index into them, row by row. */

@@ -5,7 +5,7 @@
 
 #include "ops/control.h"
 
-/* ---- a subgraph and its arguments --------------------------------------------------------------- */
+/* ---- a subgraph and its arguments ----------------------------------------------------------- */
 
 sdx_status sdx_body_open(sdx_body *body, sdx_call *call, const sdx_subgraph *graph) {
     size_t count = (size_t)graph->in_count + graph->out_count;
@@ -97,7 +97,7 @@ sdx_status sdx_round_allowed(sdx_call *call, uint64_t round) {
     return SDX_STATUS_OK;
 }
 
-/* ---- small inputs ----------------------------------------------------------------------------- */
+/* ---- small inputs --------------------------------------------------------------------------- */
 
 sdx_status sdx_call_scalar(sdx_call *call, sdx_dtype dtype, int32_t rank, int64_t value,
                            sdx_value **out) {

@@ -5,7 +5,7 @@
 #include "ops/control.h"
 
 typedef struct loop_params {
-    sdx_subgraph body;      /* inputs: round, condition, states; outputs: condition, states, scans */
+    sdx_subgraph body;      /* round, condition, states -> condition, states, scans */
     uint32_t states, scans; /* without the condition */
     int32_t round_rank, condition_rank; /* as the body declares them: 0 or 1 */
     sdx_type *shown;        /* by scan; filled in while shapes are inferred */
@@ -45,7 +45,7 @@ static sdx_status loop_prepare(sdx_prep *prep) {
     return SDX_STATUS_OK;
 }
 
-/* ---- while loading ------------------------------------------------------------------------------ */
+/* ---- while loading -------------------------------------------------------------------------- */
 
 /* Whether the body's condition is true in every round that begins with a true one. */
 static bool stays_true(const sdx_infer *inf, const loop_params *p) {
@@ -122,7 +122,7 @@ static sdx_status loop_infer(sdx_infer *inf) {
     return SDX_STATUS_OK;
 }
 
-/* ---- during a run ------------------------------------------------------------------------------- */
+/* ---- during a run --------------------------------------------------------------------------- */
 
 typedef struct loop {
     sdx_call *call;

@@ -69,7 +69,7 @@ static sdx_status scan_prepare(sdx_prep *prep) {
     return SDX_STATUS_OK;
 }
 
-/* ---- while loading ------------------------------------------------------------------------------ */
+/* ---- while loading -------------------------------------------------------------------------- */
 
 /* Type of input i without `count` dims from `axis` on; those are compared with (or first become)
  * what other inputs have there. */
@@ -126,7 +126,7 @@ static sdx_status scan_infer(sdx_infer *inf) {
     return SDX_STATUS_OK;
 }
 
-/* ---- during a run ------------------------------------------------------------------------------- */
+/* ---- during a run --------------------------------------------------------------------------- */
 
 typedef struct scan {
     sdx_call *call;

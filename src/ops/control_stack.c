@@ -9,7 +9,7 @@
 
 #define FIRST_CAPACITY 8
 
-/* ---- parts along an axis ------------------------------------------------------------------------ */
+/* ---- parts along an axis -------------------------------------------------------------------- */
 
 static sdx_box part_box(const sdx_tensor *whole, int32_t axis, int64_t length, bool to_whole) {
     const int64_t outer = (int64_t)sdx_dims_product(whole->dims, 0, axis);
@@ -41,7 +41,7 @@ void sdx_part_write(sdx_tensor *whole, int32_t axis, int64_t first, int64_t leng
     sdx_box_copy(&box, sdx_dtype_size(whole->dtype), part, part_start(whole, axis, first), pool);
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------- */
+/* ---- stacks --------------------------------------------------------------------------------- */
 
 static sdx_status allocate(sdx_call *call, sdx_stack *stack, sdx_dtype dtype, int32_t rank,
                            const int64_t *element) {

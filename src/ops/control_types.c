@@ -3,7 +3,7 @@
  * shape is relied upon when memory is laid out, so it must hold on every path. */
 #include "ops/control.h"
 
-/* ---- types ----------------------------------------------------------------------------------- */
+/* ---- types ---------------------------------------------------------------------------------- */
 
 bool sdx_type_same(const sdx_type *a, const sdx_type *b) {
     if (a->kind != b->kind || a->dtype != b->dtype) return false;
@@ -108,7 +108,7 @@ sdx_status sdx_infer_items(sdx_infer *inf, uint32_t i, sdx_type *out) {
     return SDX_STATUS_OK;
 }
 
-/* ---- subgraphs --------------------------------------------------------------------------------- */
+/* ---- subgraphs ------------------------------------------------------------------------------ */
 
 sdx_status sdx_subgraph_need(sdx_prep *prep, const char *attr, uint32_t in_count,
                              uint32_t out_count, sdx_subgraph *out) {
@@ -178,7 +178,7 @@ static sdx_status infer_pass(sdx_infer *inf, sdx_rounds *r, const sdx_type **out
     for (uint32_t o = 0; o < r->body->out_count; o++) r->out[o] = *out[o];
     *settled = true;
     for (uint32_t s = 0; s < r->states; s++) {
-        sdx_type *state = &r->in[r->first_state + s], covered;
+        sdx_type *state = &r->in[r->first_state + s], covered = {.rank = -1};
         SDX_TRY(sdx_type_cover(inf, state, &r->out[s], "a variable carried from round to round",
                                &covered));
         if (!sdx_type_same(state, &covered)) *settled = false;

@@ -25,11 +25,11 @@ static sdx_status spatial_rank(sdx_infer *inf, const sdx_window_attrs *attrs, in
         if (!sdx_expr_is_const(count)) continue;
         int64_t found = sdx_expr_value(count);
         if (found < 1 || found > SDX_MAX_RANK - 2)
-            return sdx_infer_fail(inf, "input %u speaks of %" PRId64 " spatial axes, expected 1 to %d",
-                                  i, found, SDX_MAX_RANK - 2);
+            return sdx_infer_fail(inf, "input %u speaks of %" PRId64 " spatial axes, "
+                                       "expected 1 to %d", i, found, SDX_MAX_RANK - 2);
         if (*rank >= 0 && found != *rank)
-            return sdx_infer_fail(inf, "input %u speaks of %" PRId64 " spatial axes, others of %d", i,
-                                  found, *rank);
+            return sdx_infer_fail(inf, "input %u speaks of %" PRId64 " spatial axes, "
+                                       "others of %d", i, found, *rank);
         *rank = (int32_t)found;
     }
     return SDX_STATUS_OK;

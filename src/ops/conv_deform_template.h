@@ -1,4 +1,5 @@
-/* conv_deform_template.h - patches of conv_deform.c for one element type T; LOCAL makes the names. */
+/* conv_deform_template.h - patches of conv_deform.c for one element type T, which the includer
+ * defines along with LOCAL, the maker of names. */
 
 /* Output planes start as their bias. */
 static void LOCAL(start)(const T *bias, size_t planes, size_t count, T *out) {
@@ -68,7 +69,8 @@ static void LOCAL(fill)(void *arg, size_t begin, size_t end) {
     for (size_t pair = begin; pair < end; pair++) {
         LOCAL(places) places;
         size_t tap = pair % taps, first = pair / taps * j->planes_per_offset;
-        LOCAL(locate)(j, tap, (const T *)j->offset + pair * (size_t)w->rank * w->out_count, &places);
+        const T *offset = (const T *)j->offset + pair * (size_t)w->rank * w->out_count;
+        LOCAL(locate)(j, tap, offset, &places);
         for (size_t p = first; p < first + j->planes_per_offset; p++)
             memset((T *)j->rows + (p * taps + tap) * j->columns, 0, j->columns * sizeof(T));
         if (w->in_count == 0) continue;

@@ -103,7 +103,7 @@ sdx_status sdx_conv_direct(sdx_call *call, const sdx_conv *conv, const void *x, 
     size_t taps = (conv->window.kernel_count * sizeof(size_t) + 63) / 64 * 64, bytes;
     if (!lay_out(&j) || !sdx_size_mul(j.plane_bytes, j.pieces, &bytes) ||
         !sdx_size_add(bytes, taps, &bytes))
-        return sdx_call_fail_with(call, SDX_STATUS_LIMIT, "the padded image does not fit into memory");
+        return sdx_call_fail_with(call, SDX_STATUS_LIMIT, "the padded image is too large");
     sdx_scratch scratch;
     SDX_TRY(sdx_call_scratch(call, bytes, &scratch));
     j.offset = scratch.data;

@@ -180,7 +180,8 @@ sdx_status sdx_conv_run(sdx_call *call, const sdx_conv *conv, const void *x, con
              .y = y, .pointwise = is_pointwise(&conv->window)};
     j.layout = plan(conv->dtype, conv->groups, conv->out_planes, depth, j.pointwise);
     sdx_scratch scratch;
-    SDX_TRY(sdx_call_scratch(call, j.layout.pieces * (j.layout.block + j.layout.product), &scratch));
+    SDX_TRY(sdx_call_scratch(call, j.layout.pieces * (j.layout.block + j.layout.product),
+                             &scratch));
     j.scratch = scratch.data;
     if (conv->groups > 1) {
         sdx_call_parallel(call, j.layout.pieces, 1, piece_body, &j);

@@ -110,7 +110,8 @@ typedef struct job {
 static int value_at(const sdx_tensor *t, size_t i) {
     if (!t || t->count == 0) return 0;
     i = t->count == 1 ? 0 : i;
-    return t->dtype == SDX_DTYPE_INT8 ? ((const int8_t *)t->data)[i] : ((const uint8_t *)t->data)[i];
+    if (t->dtype == SDX_DTYPE_INT8) return ((const int8_t *)t->data)[i];
+    return ((const uint8_t *)t->data)[i];
 }
 
 /* to[i] = from[i] - zero. */
@@ -245,7 +246,7 @@ const sdx_op_def sdx_op_conv_integer = {
 const sdx_op_def sdx_op_qlinear_conv = {
     .min_in = 8, .max_in = 9, .min_out = 1, .max_out = 1,
     .in_types = {BYTES, SDX_T(FLOAT32), BYTES, BYTES, SDX_T(FLOAT32), BYTES, SDX_T(FLOAT32),
-                 BYTES | SDX_T(INT32)}, /* the last slot is the bias's too; infer tells them apart */
+                 BYTES | SDX_T(INT32)}, /* the bias's slot too; infer tells them apart */
     .params_size = sizeof(sdx_conv_params),
     .prepare = prepare, .infer = infer, .run = run,
     .aux = &quantized_roles,

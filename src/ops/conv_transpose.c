@@ -257,13 +257,10 @@ static sdx_status body(sdx_call *call) {
         size_t group = item % groups;
         j.bias = bias ? (const char *)bias->data + group * j.maps * j.size : NULL;
         j.y = (char *)y->data + item * j.maps * j.window.in_count * j.size;
-        const char *in = x->count == 0
-                             ? NULL
-                             : (const char *)x->data + item * j.planes * j.window.out_count * j.size;
-        const char *kernel = w->count == 0 ? NULL
-                                           : (const char *)w->data + group * j.planes * j.maps *
-                                                                         j.window.kernel_count *
-                                                                         j.size;
+        size_t in_at = item * j.planes * j.window.out_count * j.size;
+        size_t kernel_at = group * j.planes * j.maps * j.window.kernel_count * j.size;
+        const char *in = x->count == 0 ? NULL : (const char *)x->data + in_at;
+        const char *kernel = w->count == 0 ? NULL : (const char *)w->data + kernel_at;
         one_group(call, &j, &l, in, kernel, j.patches + l.block);
     }
     sdx_call_scratch_end(call, &scratch);

@@ -44,7 +44,7 @@ static sdx_status infer(sdx_infer *inf) {
     if (out_rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
     double entries = pow((double)taps_of(p->mode), out_rank - 2);
     if (entries > ENTRIES)
-        return sdx_infer_fail(inf, "%d spatial axes are more than this mode supports", out_rank - 2);
+        return sdx_infer_fail(inf, "%d spatial axes are more than the mode supports", out_rank - 2);
     SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, X, 0), sdx_infer_dim(inf, GRID, 0),
                                     "batch of input and grid"));
     SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, GRID, grid - 1),

@@ -11,8 +11,8 @@ enum { MAX_IN = 9, MAX_OUT = 5 };
 
 void sdx_infer_add_scratch(sdx_infer *inf, size_t bytes) {
     size_t rounded;
-    if (!sdx_size_align(bytes, SDX_CACHE_LINE, &rounded) || rounded > (size_t)SDX_EXPR_MAX - 1) return;
-    sdx_infer_add_scratch_expr(inf, sdx_expr_const((int64_t)rounded));
+    if (sdx_size_align(bytes, SDX_CACHE_LINE, &rounded) && rounded < (size_t)SDX_EXPR_MAX)
+        sdx_infer_add_scratch_expr(inf, sdx_expr_const((int64_t)rounded));
 }
 
 void sdx_infer_add_scratch_expr(sdx_infer *inf, sdx_expr bytes) {
@@ -169,8 +169,8 @@ sdx_status sdx_call_half(sdx_call *call, sdx_status (*body)(sdx_call *call)) {
     sdx_status status = body(&inner);
     for (uint32_t o = 0; status == SDX_STATUS_OK && o < call->out_count; o++) {
         if (s.out_slots[o] != &s.out[o]) continue;
-        sdx_tensor *real = &call->out[o]->tensor;
-        if (real->count > 0) sdx_from_f32(real->dtype, s.out[o].tensor.data, real->data, real->count);
+        const sdx_tensor *real = &call->out[o]->tensor, *fake = &s.out[o].tensor;
+        if (real->count > 0) sdx_from_f32(real->dtype, fake->data, real->data, real->count);
     }
     sdx_call_scratch_end(call, &scratch);
     return status;

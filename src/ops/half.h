@@ -21,7 +21,8 @@ void sdx_infer_add_scratch_expr(sdx_infer *inf, sdx_expr bytes);
  * was not made, because its size could not even be computed. */
 sdx_status sdx_call_ready(sdx_call *call, bool *run);
 
-/* body(call) if it is to run (sdx_call_ready), with float32 in place of each float16 or bfloat16 input and output. */
+/* body(call) if it is to run (sdx_call_ready), with float32 in place of each float16 or bfloat16
+ * input and output. */
 sdx_status sdx_call_half(sdx_call *call, sdx_status (*body)(sdx_call *call));
 
 /* count values that were computed in float64 become elements of an integer type or bool: cut off

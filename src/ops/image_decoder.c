@@ -45,6 +45,7 @@ static sdx_status image_run(sdx_call *call) {
 
 const sdx_op_def sdx_op_image_decoder = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .flags = SDX_OP_DATA_SHAPE,
     .in_types = {SDX_T(UINT8)},
     .params_size = sizeof(image_params),
     .prepare = image_prepare, .infer = image_infer, .run = image_run,

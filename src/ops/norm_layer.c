@@ -34,8 +34,8 @@ static sdx_status check_broadcast(sdx_infer *inf, uint32_t i) {
     int32_t rank = sdx_infer_rank(inf, X), own = sdx_infer_rank(inf, i);
     if (rank < 0 || own < 0) return SDX_STATUS_OK;
     if (own > rank)
-        return sdx_infer_fail(inf, "input %u has rank %d and cannot be broadcast to rank %d", i, own,
-                              rank);
+        return sdx_infer_fail(inf, "input %u has rank %d and cannot be broadcast to rank %d", i,
+                              own, rank);
     for (int32_t a = 0; a < own; a++)
         SDX_TRY(sdx_infer_require_broadcast(inf, sdx_infer_dim(inf, i, a),
                                             sdx_infer_dim(inf, X, rank - own + a)));
@@ -93,7 +93,8 @@ static sdx_status same_type(sdx_call *call, const sdx_tensor **t, sdx_dtype dtyp
 static sdx_status body(sdx_call *call) {
     const params *p = call->params;
     const sdx_tensor *x = sdx_in(call, X), *scale = sdx_in(call, SCALE), *bias = sdx_in(call, BIAS);
-    sdx_tensor *y = sdx_out(call, Y), *mean = sdx_out(call, MEAN), *inverse = sdx_out(call, INVERSE);
+    sdx_tensor *y = sdx_out(call, Y), *mean = sdx_out(call, MEAN);
+    sdx_tensor *inverse = sdx_out(call, INVERSE);
     int32_t axis = (int32_t)(p->axis < 0 ? p->axis + x->rank : p->axis);
     sdx_dtype dtype = y ? y->dtype : x->dtype;
     sdx_tensor x_copy, scale_copy;

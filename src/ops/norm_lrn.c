@@ -16,7 +16,8 @@ static sdx_status prepare(sdx_prep *prep) {
     SDX_TRY(sdx_attr_get_float(prep, "beta", 0.75f, &p->beta));
     SDX_TRY(sdx_attr_get_float(prep, "bias", 1.0f, &p->bias));
     SDX_TRY(sdx_attr_need_int(prep, "size", &p->size));
-    if (p->size < 1) return sdx_prep_fail(prep, "size is %" PRId64 ", expected at least 1", p->size);
+    if (p->size < 1)
+        return sdx_prep_fail(prep, "size is %" PRId64 ", expected at least 1", p->size);
     return SDX_STATUS_OK;
 }
 

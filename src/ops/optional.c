@@ -4,7 +4,7 @@
 
 #include "ops/control.h"
 
-/* ---- Optional ---------------------------------------------------------------------------------- */
+/* ---- Optional ------------------------------------------------------------------------------- */
 
 typedef struct optional_params {
     const sdx_type *type; /* of an optional without content */
@@ -53,7 +53,7 @@ const sdx_op_def sdx_op_optional = {
     .prepare = optional_prepare, .infer = optional_infer, .run = optional_run,
 };
 
-/* ---- OptionalHasElement ------------------------------------------------------------------------ */
+/* ---- OptionalHasElement --------------------------------------------------------------------- */
 
 static sdx_status has_infer(sdx_infer *inf) {
     const bool given = sdx_infer_present(inf, 0);
@@ -78,7 +78,7 @@ const sdx_op_def sdx_op_optional_has_element = {
     .infer = has_infer, .run = has_run,
 };
 
-/* ---- OptionalGetElement ------------------------------------------------------------------------ */
+/* ---- OptionalGetElement --------------------------------------------------------------------- */
 
 static sdx_status get_infer(sdx_infer *inf) {
     const sdx_type *type = &inf->in[0].type;

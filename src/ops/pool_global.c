@@ -41,7 +41,8 @@ typedef struct job {
         for (size_t i = begin; i < end; i++) {                                                    \
             const T *x = (const T *)j->x + i * j->count;                                          \
             T best = -(T)INFINITY;                                                                \
-            for (size_t k = 0; k < j->count; k++) best = x[k] > best || x[k] != x[k] ? x[k] : best; \
+            for (size_t k = 0; k < j->count; k++)                                                 \
+                best = x[k] > best || x[k] != x[k] ? x[k] : best;                                 \
             ((T *)j->y)[i] = best;                                                                \
         }                                                                                         \
     }                                                                                             \
@@ -67,7 +68,10 @@ DEFINE_PLANES(double, f64, fabs, pow)
 
 static sdx_status body(sdx_call *call) {
     static const sdx_loop_body loops[][2] = {
-        [MAX] = {f32_max, f64_max}, [AVERAGE] = {f32_average, f64_average}, [LP] = {f32_lp, f64_lp}};
+        [MAX] = {f32_max, f64_max},
+        [AVERAGE] = {f32_average, f64_average},
+        [LP] = {f32_lp, f64_lp},
+    };
     const sdx_tensor *x = sdx_in(call, 0);
     sdx_tensor *y = sdx_out(call, 0);
     job j = {.x = x->data, .y = y->data, .count = sdx_dims_product(x->dims, 2, x->rank)};

@@ -19,7 +19,7 @@ uint64_t sdx_seed_key(const sdx_call *call, const sdx_seed *seed) {
     return sdx_random_mix(bits ^ 0x5a12d07e00000000u);
 }
 
-/* ---- distributions ------------------------------------------------------------------------------- */
+/* ---- distributions -------------------------------------------------------------------------- */
 
 typedef struct random_params {
     sdx_dtype dtype; /* UNDEFINED: that of the input */
@@ -56,7 +56,7 @@ typedef struct distribution {
 static const distribution uniform = {"low", "high", 0, 1, uniform_pair, true};
 static const distribution normal = {"mean", "scale", 0, 1, normal_pair, false};
 
-/* ---- the operators --------------------------------------------------------------------------------- */
+/* ---- the operators -------------------------------------------------------------------------- */
 
 static sdx_status random_prepare(sdx_prep *prep) {
     random_params *p = prep->params;

@@ -1,12 +1,13 @@
-/* random.h - the generator under the random operators. Number i of a stream is a function of the key
- * and of i alone, so that any piece can be made by any thread and results never depend on their
+/* random.h - the generator under the random operators. Number i of a stream is a function of the
+ * key and of i alone, so that any piece can be made by any thread and results never depend on their
  * number. Private to random*.c. */
 #ifndef SDX_OPS_RANDOM_H
 #define SDX_OPS_RANDOM_H
 
 #include "ops/op.h"
 
-/* The mixing step of splitmix64 (Steele, Lea, Flood 2014): each bit of the result depends on all. */
+/* The mixing step of splitmix64 (Steele, Lea, Flood 2014): each bit of the result depends on all
+ * bits of x. */
 static inline uint64_t sdx_random_mix(uint64_t x) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;

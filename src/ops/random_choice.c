@@ -7,7 +7,7 @@
 
 #define GRAIN 8192
 
-/* ---- Bernoulli --------------------------------------------------------------------------------- */
+/* ---- Bernoulli ------------------------------------------------------------------------------ */
 
 typedef struct bernoulli_params {
     sdx_dtype dtype; /* UNDEFINED: that of the input */
@@ -64,7 +64,7 @@ const sdx_op_def sdx_op_bernoulli = {
     .prepare = bernoulli_prepare, .infer = bernoulli_infer, .run = bernoulli_run,
 };
 
-/* ---- Multinomial ------------------------------------------------------------------------------- */
+/* ---- Multinomial ---------------------------------------------------------------------------- */
 
 typedef struct multinomial_params {
     sdx_dtype dtype;

@@ -125,9 +125,9 @@ static sdx_expr scaled_dim(sdx_infer *inf, sdx_expr dim, float scale) {
     }
     for (int64_t below = 1; below <= 64; below *= 2) {
         float above = scale * (float)below;
-        if (above == floorf(above) && above < 65536)
-            return sdx_expr_floordiv(inf->pool, sdx_inf_mul(inf, dim, sdx_expr_const((int64_t)above)),
-                                     sdx_expr_const(below));
+        if (above != floorf(above) || above >= 65536) continue;
+        sdx_expr product = sdx_inf_mul(inf, dim, sdx_expr_const((int64_t)above));
+        return sdx_expr_floordiv(inf->pool, product, sdx_expr_const(below));
     }
     return SDX_EXPR_UNKNOWN;
 }
@@ -219,7 +219,8 @@ static void add_scratch(sdx_infer *inf, const sdx_resize_params *p, int32_t rank
     for (int32_t a = 0; a < rank; a++) {
         sdx_expr in = sdx_infer_dim(inf, 0, a), most = sdx_expr_max(inf->pool, in, dims[a]);
         /* index, weight, weight32: 20 bytes per tap; antialiasing has up to 8 per input. */
-        sdx_expr taps = sdx_inf_mul(inf, dims[a], sdx_expr_const(p->mode == SDX_RESIZE_CUBIC ? 4 : 2));
+        int64_t each = p->mode == SDX_RESIZE_CUBIC ? 4 : 2;
+        sdx_expr taps = sdx_inf_mul(inf, dims[a], sdx_expr_const(each));
         if (p->antialias) taps = sdx_inf_mul(inf, sdx_inf_add(inf, in, dims[a]), sdx_expr_const(8));
         bytes = sdx_inf_add(inf, bytes, sdx_inf_mul(inf, taps, sdx_expr_const(20)));
         bool same = sdx_expr_same(in, dims[a]);
@@ -322,7 +323,8 @@ static sdx_status body(sdx_call *call) {
     for (int32_t a = 0; a < x->rank; a++)
         if (!sdx_resize_table_bytes(p, &axes[a], &bytes[a]) ||
             !sdx_size_add(total, bytes[a], &total))
-            return sdx_call_fail_with(call, SDX_STATUS_LIMIT, "the table of axis %d is too large", a);
+            return sdx_call_fail_with(call, SDX_STATUS_LIMIT, "the table of axis %d is too large",
+                                      a);
     sdx_scratch scratch;
     SDX_TRY(sdx_call_scratch(call, total, &scratch));
     char *table = scratch.data;

@@ -6,7 +6,11 @@
 
 #include "ops/half.h"
 
-typedef enum sdx_resize_mode { SDX_RESIZE_NEAREST, SDX_RESIZE_LINEAR, SDX_RESIZE_CUBIC } sdx_resize_mode;
+typedef enum sdx_resize_mode {
+    SDX_RESIZE_NEAREST,
+    SDX_RESIZE_LINEAR,
+    SDX_RESIZE_CUBIC
+} sdx_resize_mode;
 
 typedef enum sdx_resize_coordinates {
     SDX_COORD_HALF_PIXEL,

@@ -158,7 +158,7 @@ sdx_status sdx_resize_interpolate(sdx_call *call, const sdx_resize_params *param
     bool wide = j.converted || j.dtype == SDX_DTYPE_FLOAT64;
     if (!largest_between(&j, &bytes) || !sdx_size_mul(bytes, wide ? 8 : 4, &bytes) ||
         !sdx_size_align(bytes, 64, &j.buffer) || !sdx_size_mul(j.buffer, 2 * j.pieces, &total))
-        return sdx_call_fail_with(call, SDX_STATUS_LIMIT, "the tensors between passes are too large");
+        return sdx_call_fail_with(call, SDX_STATUS_LIMIT, "what lies between passes is too large");
     sdx_call inner = *call;
     inner.scratch = memory;
     inner.scratch_bytes = memory_bytes;

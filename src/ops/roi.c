@@ -35,7 +35,8 @@ static sdx_status align_prepare(sdx_prep *prep) {
     SDX_TRY(sdx_attr_get_float(prep, "spatial_scale", 1, &p->scale));
     SDX_TRY(sdx_attr_get_int(prep, "sampling_ratio", 0, &p->sampling));
     if (p->sampling < 0 || p->sampling > 4096)
-        return sdx_prep_fail(prep, "sampling_ratio is %" PRId64 ", expected 0 to 4096", p->sampling);
+        return sdx_prep_fail(prep, "sampling_ratio is %" PRId64 ", expected 0 to 4096",
+                             p->sampling);
     SDX_TRY(sdx_attr_get_int(prep, "output_height", 1, &p->height));
     SDX_TRY(sdx_attr_get_int(prep, "output_width", 1, &p->width));
     return check_bins(prep, p);
@@ -133,7 +134,8 @@ static void make_points(point *points, size_t bins, size_t grid, double start, d
                 const point *v = &rows[r], *h = &columns[c];                                      \
                 const T *low = plane + v->low * width, *high = plane + v->high * width;           \
                 T y = (T)v->part, x = (T)h->part, in = (T)(v->inside && h->inside);               \
-                T corner[4] = {(1 - y) * (1 - x) * in * low[h->low], (1 - y) * x * in * low[h->high], \
+                T corner[4] = {(1 - y) * (1 - x) * in * low[h->low],                              \
+                               (1 - y) * x * in * low[h->high],                                   \
                                y * (1 - x) * in * high[h->low], y * x * in * high[h->high]};      \
                 sum += (corner[0] + corner[1]) + (corner[2] + corner[3]);                         \
                 /* The maximum is over the weighted corners: that is how it is defined. */        \
@@ -179,7 +181,8 @@ static sdx_status align_region(sdx_call *call, job *j) {
     }
     double bin_h = high / (double)p->height, bin_w = wide / (double)p->width;
     if (!grid_size(p, bin_h, &j->grid_h) || !grid_size(p, bin_w, &j->grid_w))
-        return sdx_call_fail(call, "region %zu is too large: %g by %g elements", j->roi, wide, high);
+        return sdx_call_fail(call, "region %zu is too large: %g by %g elements", j->roi, wide,
+                             high);
     size_t rows = (size_t)p->height * j->grid_h, columns = (size_t)p->width * j->grid_w;
     point *points = sdx_call_temp(call, rows + columns + 1, sizeof *points);
     if (!points) return SDX_STATUS_NO_MEMORY;

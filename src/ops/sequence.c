@@ -24,7 +24,7 @@ static sdx_status check_position(sdx_infer *inf, uint32_t i) {
 
 static bool given(const sdx_call *call, uint32_t i) { return i < call->in_count && call->in[i]; }
 
-/* ---- SequenceEmpty ----------------------------------------------------------------------------- */
+/* ---- SequenceEmpty -------------------------------------------------------------------------- */
 
 typedef struct empty_params {
     sdx_dtype dtype;
@@ -55,7 +55,7 @@ const sdx_op_def sdx_op_sequence_empty = {
     .prepare = empty_prepare, .infer = empty_infer, .run = empty_run,
 };
 
-/* ---- SequenceConstruct ------------------------------------------------------------------------- */
+/* ---- SequenceConstruct ---------------------------------------------------------------------- */
 
 static sdx_status construct_infer(sdx_infer *inf) {
     sdx_type items = {.rank = -1};
@@ -93,7 +93,7 @@ const sdx_op_def sdx_op_sequence_construct = {
     .infer = construct_infer, .run = construct_run,
 };
 
-/* ---- SequenceAt -------------------------------------------------------------------------------- */
+/* ---- SequenceAt ----------------------------------------------------------------------------- */
 
 static sdx_status at_infer(sdx_infer *inf) {
     sdx_type items;
@@ -119,7 +119,7 @@ const sdx_op_def sdx_op_sequence_at = {
     .infer = at_infer, .run = at_run,
 };
 
-/* ---- SequenceInsert, SequenceErase --------------------------------------------------------------- */
+/* ---- SequenceInsert, SequenceErase ---------------------------------------------------------- */
 
 static sdx_status insert_infer(sdx_infer *inf) {
     sdx_type items;
@@ -197,7 +197,7 @@ const sdx_op_def sdx_op_sequence_erase = {
     .infer = erase_infer, .run = erase_run,
 };
 
-/* ---- SequenceLength ---------------------------------------------------------------------------- */
+/* ---- SequenceLength ------------------------------------------------------------------------- */
 
 static sdx_status length_infer(sdx_infer *inf) {
     sdx_type items;

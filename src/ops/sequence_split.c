@@ -2,7 +2,7 @@
  * ConcatFromSequence. */
 #include "ops/control.h"
 
-/* ---- SplitToSequence --------------------------------------------------------------------------- */
+/* ---- SplitToSequence ------------------------------------------------------------------------ */
 
 typedef struct split_params {
     int64_t axis;
@@ -127,7 +127,7 @@ const sdx_op_def sdx_op_split_to_sequence = {
     .prepare = split_prepare, .infer = split_infer, .run = split_run,
 };
 
-/* ---- ConcatFromSequence ------------------------------------------------------------------------ */
+/* ---- ConcatFromSequence --------------------------------------------------------------------- */
 
 typedef struct concat_params {
     int64_t axis;

@@ -1,6 +1,6 @@
-/* string_regex.c - RegexFullMatch by way of PCRE2, an optional dependency: a build without it has the
- * operator in its list, and says why it cannot run it. The standard asks for the syntax of RE2, which
- * is a subset of what PCRE2 takes. */
+/* string_regex.c - RegexFullMatch by way of PCRE2, an optional dependency: a build without it has
+ * the operator in its list, and says why it cannot run it. The standard asks for the syntax of RE2,
+ * which is a subset of what PCRE2 takes. */
 #include "ops/string_text.h"
 
 #ifdef SDX_WITH_PCRE2

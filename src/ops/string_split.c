@@ -1,5 +1,5 @@
-/* string_split.c - StringSplit: the parts of each string between delimiters, or between stretches of
- * white space. Parts point into the input's text; nothing is copied. */
+/* string_split.c - StringSplit: the parts of each string between delimiters, or between stretches
+ * of white space. Parts point into the input's text; nothing is copied. */
 #include "ops/string_text.h"
 
 typedef struct split_params {

@@ -1,5 +1,5 @@
-/* string_text.h - text in UTF-8 for the string operators: code points, case, white space. None of it
- * depends on the locale of the process. Private to string_*.c. */
+/* string_text.h - text in UTF-8 for the string operators: code points, case, white space. None of
+ * it depends on the locale of the process. Private to string_*.c. */
 #ifndef SDX_OPS_STRING_TEXT_H
 #define SDX_OPS_STRING_TEXT_H
 

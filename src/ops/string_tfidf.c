@@ -1,4 +1,5 @@
-/* string_tfidf.c - TfIdfVectorizer: counts which n-grams of a pool occur in rows of words or numbers.
+/* string_tfidf.c - TfIdfVectorizer: counts which n-grams of a pool occur in rows of words or
+ * numbers.
  *
  * Words become small numbers once, by bisection in the sorted pool. The n-grams of the pool are
  * sorted too: those that begin with the words seen so far are a stretch of that list, and each
@@ -30,7 +31,7 @@ typedef struct tfidf_params {
     size_t gram_count;
 } tfidf_params;
 
-/* ---- words --------------------------------------------------------------------------------------- */
+/* ---- words ---------------------------------------------------------------------------------- */
 
 static int compare_numbers(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -91,7 +92,7 @@ static sdx_status read_pool(sdx_prep *prep, uint32_t **words, size_t *count) {
     return SDX_STATUS_OK;
 }
 
-/* ---- n-grams ------------------------------------------------------------------------------------- */
+/* ---- n-grams -------------------------------------------------------------------------------- */
 
 static int compare_grams(const void *a, const void *b) {
     const gram *x = a, *y = b;
@@ -178,7 +179,7 @@ static sdx_status tfidf_prepare(sdx_prep *prep) {
     return SDX_STATUS_OK;
 }
 
-/* ---- running --------------------------------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 static sdx_status tfidf_infer(sdx_infer *inf) {
     const tfidf_params *p = inf->params;
