@@ -1,5 +1,5 @@
-/* bmp.c - Windows and OS/2 bitmaps, read by hand: palettes of 1, 2, 4 and 8 bits, 16, 24 and 32 bits with
- * or without masks, run lengths of 4 and 8 bits, both row orders. Every offset and length in the
+/* bmp.c - Windows and OS/2 bitmaps, read by hand: palettes of 1, 2, 4 and 8 bits, 16, 24 and 32 bits
+ * with or without masks, run lengths of 4 and 8 bits, both row orders. Every offset and length in the
  * file is checked against the bytes there are. */
 #include <string.h>
 
@@ -107,7 +107,8 @@ static sdx_status read_masks(bmp_reader *r) {
 
 static uint8_t pick(uint32_t pixel, bmp_channel channel) {
     const uint64_t value = (pixel & channel.mask) >> channel.shift;
-    return channel.most ? (uint8_t)(value * 255 / channel.most) : 0;
+    if (channel.most == 0) return 0; /* an empty mask */
+    return (uint8_t)(value * 255 / channel.most);
 }
 
 static void read_row(const bmp_reader *r, const uint8_t *from, uint8_t *row) {

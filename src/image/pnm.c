@@ -30,7 +30,7 @@ static sdx_status read_number(pnm_reader *r, const char *what, uint32_t most, ui
     const uint8_t *start = r->at;
     for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
         const uint32_t digit = (uint32_t)(*r->at - '0');
-        if (value > (most - digit) / 10)
+        if (digit > most || value > (most - digit) / 10)
             return sdx_image_fail(r->job, "has a %s of more than %lu", what, (unsigned long)most);
         value = value * 10 + digit;
     }
