@@ -49,10 +49,13 @@ static char *host_text(sdx_host *host, size_t size) {
     return sdx_arena_alloc(&sdx_context_of(host)->text, size ? size : 1);
 }
 
-/* splitmix64: a fixed sequence for a given context seed, node and run. */
+/* splitmix64: a fixed sequence for a given context seed and run. Draws are counted, so that the
+ * rounds of a Loop differ. */
 static uint64_t host_seed(sdx_host *host, sdx_id node) {
-    const sdx_context *context = sdx_context_of(host);
-    uint64_t x = context->seed + context->runs * 0x9e3779b97f4a7c15u + (uint64_t)node * 0xd1342543de82ef95u;
+    sdx_context *context = sdx_context_of(host);
+    context->draws++;
+    uint64_t x = context->seed + context->runs * 0x9e3779b97f4a7c15u +
+                 ((uint64_t)node << 32 ^ context->draws) * 0xd1342543de82ef95u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
@@ -247,6 +250,7 @@ sdx_status sdx_context_set_input(sdx_context *context, size_t index, const sdx_t
     SDX_TRY(check_input(context, index, &checked, error));
     sdx_id id = graph->inputs[index];
     sdx_value *value = &context->storage[context->program->slots[id].index];
+    value->kind = SDX_KIND_TENSOR;
     value->tensor = checked;
     put_input(context, index, sdx_value_retain(value));
     return SDX_STATUS_OK;
@@ -278,16 +282,24 @@ sdx_status sdx_context_set_input_value(sdx_context *context, size_t index, sdx_v
     return SDX_STATUS_OK;
 }
 
-/* Inputs nobody set take the default that the model has for them. */
+/* Inputs nobody set take the default that the model has for them; optional ones are empty. */
 static void use_defaults(sdx_context *context) {
     const sdx_program *program = context->program;
     const sdx_graph *graph = sdx_graph_at(program->module, 0);
-    for (uint32_t i = 0; i < graph->input_count; i++)
-        if (!context->input_set[i] && program->input_defaults[i] != SDX_NONE) {
-            sdx_id id = graph->inputs[i];
-            sdx_value_release(context->slots[id]);
-            context->slots[id] = sdx_value_retain(&program->constants[program->input_defaults[i]]);
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        if (context->input_set[i]) continue;
+        sdx_id id = graph->inputs[i];
+        sdx_value *value = NULL;
+        if (program->input_defaults[i] != SDX_NONE) {
+            value = &program->constants[program->input_defaults[i]];
+        } else if (sdx_value_at(program->module, id)->type.kind == SDX_KIND_OPTIONAL) {
+            value = &context->storage[program->slots[id].index];
+            value->kind = SDX_KIND_NONE;
         }
+        if (!value) continue;
+        sdx_value_release(context->slots[id]);
+        context->slots[id] = sdx_value_retain(value);
+    }
 }
 
 sdx_status sdx_context_run(sdx_context *context, sdx_error *error) {
@@ -305,6 +317,7 @@ sdx_status sdx_context_run(sdx_context *context, sdx_error *error) {
     use_defaults(context);
     SDX_TRY(sdx_context_bind(context, error));
     context->arena_used = 0;
+    context->draws = 0;
     atomic_store(&context->heap.peak, atomic_load(&context->heap.used));
     sdx_status status = sdx_run_block(context, 0, error);
     atomic_store(&context->cancel, false);

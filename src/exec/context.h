@@ -39,6 +39,7 @@ struct sdx_context {
     sdx_pool *pool;
     sdx_host host;
     uint64_t seed, runs;
+    uint64_t draws; /* seeds handed out in this run */
     atomic_bool cancel;
     bool has_run;
 };

@@ -84,9 +84,11 @@ typedef struct node_lists {
     size_t count, track_count;
     uint8_t *modes;
     double *values;
-    node_key *keys;   /* what the map's entries point at */
-    uint32_t *edges;  /* of each node: the edge that leads to it */
+    uint32_t *edges; /* of each node: the edge that leads to it */
+    sdx_map by_tree; /* a tree's first node */
+    bool regular;    /* each tree is one stretch whose ids count up: no need for by_key */
     sdx_map by_key;
+    node_key *keys;  /* what its entries point at */
 } node_lists;
 
 static sdx_status read_modes(sdx_prep *prep, sdx_arena *temp, node_lists *l) {
@@ -140,45 +142,72 @@ static sdx_status read_lists(sdx_prep *prep, sdx_arena *temp, node_lists *l, boo
     return read_modes(prep, temp, l);
 }
 
-static uint32_t find_node(const node_lists *l, int64_t tree, int64_t node) {
+/* Position of a node, if ids count up from `near`, which is in the same tree. */
+static uint32_t guess_node(const node_lists *l, uint32_t near, int64_t tree, int64_t node) {
+    const int64_t first = l->nodes[near], most = (int64_t)MAX_NODES;
+    if (l->trees[near] != tree || first < 0 || first > most || node < 0 || node > most)
+        return SDX_MAP_NONE;
+    const int64_t at = (int64_t)near + (node - first);
+    const bool hit = at >= 0 && (uint64_t)at < l->count && l->trees[at] == tree &&
+                     l->nodes[at] == node;
+    return hit ? (uint32_t)at : SDX_MAP_NONE;
+}
+
+/* SDX_MAP_NONE if there is no such node. `near` is any node, best one of the same tree. */
+static uint32_t find_node(const node_lists *l, uint32_t near, int64_t tree, int64_t node) {
+    const uint32_t guess = guess_node(l, near, tree, node);
+    if (guess != SDX_MAP_NONE) return guess;
     const node_key key = {tree, node};
-    return sdx_map_get(&l->by_key, (const char *)&key, sizeof key);
+    if (!l->regular) return sdx_map_get(&l->by_key, (const char *)&key, sizeof key);
+    const uint32_t first = sdx_map_get(&l->by_tree, (const char *)&tree, sizeof tree);
+    return first == SDX_MAP_NONE ? SDX_MAP_NONE : guess_node(l, first, tree, node);
+}
+
+/* Enters all nodes into by_key; fails if one is there twice. */
+static sdx_status index_nodes(sdx_prep *prep, sdx_arena *temp, node_lists *l) {
+    l->keys = sdx_arena_array(temp, l->count, sizeof *l->keys);
+    if (!l->keys) return no_memory(prep);
+    for (size_t i = 0; i < l->count; i++) {
+        l->keys[i] = (node_key){l->trees[i], l->nodes[i]};
+        const char *key = (const char *)&l->keys[i];
+        if (sdx_map_get(&l->by_key, key, sizeof *l->keys) != SDX_MAP_NONE)
+            return sdx_prep_fail(prep, "tree %lld has node %lld twice", (long long)l->trees[i],
+                                 (long long)l->nodes[i]);
+        if (!sdx_map_put(&l->by_key, key, sizeof *l->keys, (uint32_t)i)) return no_memory(prep);
+    }
+    return SDX_STATUS_OK;
 }
 
 /* Numbers inner nodes and leaves apart, and finds each tree's first node, which is its root. */
 static sdx_status number_nodes(sdx_prep *prep, sdx_arena *temp, node_lists *l,
                                sdx_tree_source *out) {
     uint32_t *origin = sdx_arena_array(temp, l->count, sizeof *origin);
-    l->keys = sdx_arena_array(temp, l->count, sizeof *l->keys);
     l->edges = sdx_arena_array(temp, l->count, sizeof *l->edges);
     out->roots = sdx_arena_array(temp, l->count, sizeof *out->roots);
-    sdx_map trees;
-    sdx_map_init(&trees, prep->module->allocator);
-    sdx_status status = SDX_STATUS_OK;
-    if (!origin || !l->keys || !l->edges || !out->roots) status = no_memory(prep);
-    for (size_t i = 0; i < l->count && status == SDX_STATUS_OK; i++) {
-        l->keys[i] = (node_key){l->trees[i], l->nodes[i]};
+    if (!origin || !l->edges || !out->roots) return no_memory(prep);
+    l->regular = true;
+    for (size_t i = 0; i < l->count; i++) {
         const bool leaf = l->modes[i] == MODE_LEAF;
         if (!leaf) origin[out->step_count] = (uint32_t)i;
         l->edges[i] = leaf ? SDX_TREE_LEAF | (uint32_t)out->leaf_count++
                            : (uint32_t)out->step_count++;
-        if (find_node(l, l->trees[i], l->nodes[i]) != SDX_MAP_NONE)
-            status = sdx_prep_fail(prep, "tree %lld has node %lld twice", (long long)l->trees[i],
-                                   (long long)l->nodes[i]);
-        else if (!sdx_map_put(&l->by_key, (const char *)&l->keys[i], sizeof *l->keys, (uint32_t)i))
-            status = no_memory(prep);
-        const char *tree = (const char *)&l->trees[i];
-        if ((i > 0 && l->trees[i] == l->trees[i - 1]) || status != SDX_STATUS_OK ||
-            sdx_map_get(&trees, tree, sizeof *l->trees) != SDX_MAP_NONE)
+        if (l->nodes[i] < 0 || l->nodes[i] > (int64_t)MAX_NODES) l->regular = false;
+        if (i > 0 && l->trees[i] == l->trees[i - 1]) {
+            if (l->regular && l->nodes[i] != l->nodes[i - 1] + 1) l->regular = false;
             continue;
+        }
+        const char *tree = (const char *)&l->trees[i];
+        if (sdx_map_get(&l->by_tree, tree, sizeof *l->trees) != SDX_MAP_NONE) {
+            l->regular = false; /* the tree goes on after another */
+            continue;
+        }
         out->roots[out->tree_count++] = l->edges[i];
-        if (!sdx_map_put(&trees, tree, sizeof *l->trees, (uint32_t)i)) status = no_memory(prep);
+        if (!sdx_map_put(&l->by_tree, tree, sizeof *l->trees, (uint32_t)i)) return no_memory(prep);
     }
-    sdx_map_free(&trees);
     out->origin = origin;
     out->tree_ids = l->trees;
     out->node_ids = l->nodes;
-    return status;
+    return l->regular ? SDX_STATUS_OK : index_nodes(prep, temp, l);
 }
 
 static sdx_status fill_steps(sdx_prep *prep, sdx_arena *temp, const node_lists *l,
@@ -193,7 +222,7 @@ static sdx_status fill_steps(sdx_prep *prep, sdx_arena *temp, const node_lists *
                                 .track = l->track_count && l->tracks[i] != 0};
         for (int branch = 0; branch < 2; branch++) {
             const int64_t id = branch == 0 ? l->yes[i] : l->no[i];
-            const uint32_t found = find_node(l, l->trees[i], id);
+            const uint32_t found = find_node(l, i, l->trees[i], id);
             if (found == SDX_MAP_NONE)
                 return sdx_prep_fail(prep, "node %lld of tree %lld leads to node %lld, which the "
                                            "tree does not have",
@@ -241,12 +270,14 @@ static sdx_status fill_weights(sdx_prep *prep, sdx_arena *temp, const sdx_tree_n
     if (!leaves || !out->weight_target || !out->weights || !out->leaf_first)
         return no_memory(prep);
     uint32_t *next = out->leaf_first + 1; /* shifted by one: it becomes the start on the way */
+    uint32_t near = 0;
     for (size_t i = 0; i < w.count; i++) {
-        const uint32_t node = find_node(l, w.trees[i], w.nodes[i]);
+        const uint32_t node = find_node(l, near, w.trees[i], w.nodes[i]);
         if (node == SDX_MAP_NONE)
             return sdx_prep_fail(prep, "weight %zu is for node %lld of tree %lld, which does not "
                                        "exist",
                                  i, (long long)w.nodes[i], (long long)w.trees[i]);
+        near = node;
         leaves[i] = l->edges[node];
         if (!(leaves[i] & SDX_TREE_LEAF)) continue;
         const uint32_t leaf = leaves[i] & ~SDX_TREE_LEAF;
@@ -268,10 +299,12 @@ sdx_status sdx_tree_read_nodes(sdx_prep *prep, sdx_arena *temp, const sdx_tree_n
     node_lists l = {0};
     *out = (sdx_tree_source){.targets = targets};
     sdx_map_init(&l.by_key, prep->module->allocator);
+    sdx_map_init(&l.by_tree, prep->module->allocator);
     sdx_status status = read_lists(prep, temp, &l, &out->wide);
     if (status == SDX_STATUS_OK) status = number_nodes(prep, temp, &l, out);
     if (status == SDX_STATUS_OK) status = fill_steps(prep, temp, &l, out);
     if (status == SDX_STATUS_OK) status = fill_weights(prep, temp, names, &l, out);
+    sdx_map_free(&l.by_tree);
     sdx_map_free(&l.by_key);
     return status;
 }

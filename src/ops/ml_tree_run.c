@@ -31,7 +31,6 @@ static bool is_member(const sdx_forest *f, uint32_t set, double x) {
 
 #define X float
 #define NODE sdx_tree_node32
-#define WEIGHT float
 #define NODES nodes32
 #define WEIGHTS weights32
 #define NAME(x) narrow_##x
@@ -39,7 +38,6 @@ static bool is_member(const sdx_forest *f, uint32_t set, double x) {
 
 #define X double
 #define NODE sdx_tree_node32
-#define WEIGHT float
 #define NODES nodes32
 #define WEIGHTS weights32
 #define NAME(x) mixed_##x
@@ -47,7 +45,6 @@ static bool is_member(const sdx_forest *f, uint32_t set, double x) {
 
 #define X double
 #define NODE sdx_tree_node64
-#define WEIGHT double
 #define NODES nodes64
 #define WEIGHTS weights64
 #define NAME(x) wide_##x

@@ -1,6 +1,6 @@
 /* ml_tree_template.h - walking trees and adding up what their leaves say, included by ml_tree_run.c
- * once for each pair of types. Before: X, the type of features and scores; NODE, WEIGHT, the types
- * of nodes and weights; NODES, WEIGHTS, where the forest has them; NAME(x). */
+ * once for each pair of types. Before: X, the type of features and scores; NODE, the type of nodes;
+ * NODES, WEIGHTS, where the forest has nodes and weights; NAME(x). */
 
 /* The test of a node. `mode` is a constant where a forest has only one, so that the switch goes. */
 static inline bool NAME(holds)(const sdx_forest *f, const NODE *node, X x, unsigned mode,
@@ -15,22 +15,44 @@ static inline bool NAME(holds)(const sdx_forest *f, const NODE *node, X x, unsig
     case SDX_TREE_NEQ: yes = x != (X)node->value; break;
     default: yes = is_member(f, node->set, (double)x); break;
     }
-    return yes || (tracks && node->track && isnan(x));
+    return yes | (tracks & node->track & (x != x)); /* no branch: neither way is likely */
 }
 
-/* The leaf that a row ends at. */
-static inline uint32_t NAME(walk)(const sdx_forest *f, uint32_t at, const X *row, int mode,
+/* One step down for a row that has not ended at a leaf yet. */
+static inline uint32_t NAME(step)(const sdx_forest *f, uint32_t at, const X *row, int mode,
                                   bool tracks) {
-    while (!(at & SDX_TREE_LEAF)) {
-        const NODE *node = &f->NODES[at];
-        const unsigned own = mode == SDX_TREE_MIXED ? node->mode : (unsigned)mode;
-        at = node->next[NAME(holds)(f, node, row[node->feature], own, tracks)];
-    }
-    return at & ~SDX_TREE_LEAF;
+    if (at & SDX_TREE_LEAF) return at;
+    const NODE *node = &f->NODES[at];
+    const unsigned own = mode == SDX_TREE_MIXED ? node->mode : (unsigned)mode;
+    return node->next[NAME(holds)(f, node, row[node->feature], own, tracks)];
 }
 
-#define WALK_ALL(mode, tracks)                                                                    \
-    for (size_t r = 0; r < rows; r++) leaves[r] = NAME(walk)(f, root, x + r * stride, mode, tracks)
+/* The leaves that rows end at. Several go down side by side: each waits for memory at every step. */
+static inline void NAME(walk)(const sdx_forest *f, uint32_t root, const X *x, size_t stride,
+                              size_t rows, int mode, bool tracks, uint32_t *leaves) {
+    size_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+        const X *row = x + r * stride;
+        uint32_t a = root, b = root, c = root, d = root;
+        while (!(a & b & c & d & SDX_TREE_LEAF)) {
+            a = NAME(step)(f, a, row, mode, tracks);
+            b = NAME(step)(f, b, row + stride, mode, tracks);
+            c = NAME(step)(f, c, row + 2 * stride, mode, tracks);
+            d = NAME(step)(f, d, row + 3 * stride, mode, tracks);
+        }
+        leaves[r] = a & ~SDX_TREE_LEAF;
+        leaves[r + 1] = b & ~SDX_TREE_LEAF;
+        leaves[r + 2] = c & ~SDX_TREE_LEAF;
+        leaves[r + 3] = d & ~SDX_TREE_LEAF;
+    }
+    for (; r < rows; r++) {
+        uint32_t at = root;
+        while (!(at & SDX_TREE_LEAF)) at = NAME(step)(f, at, x + r * stride, mode, tracks);
+        leaves[r] = at & ~SDX_TREE_LEAF;
+    }
+}
+
+#define WALK_ALL(mode, tracks) NAME(walk)(f, root, x, stride, rows, mode, tracks, leaves)
 
 static void NAME(find_leaves)(const sdx_forest *f, uint32_t root, const X *x, size_t stride,
                               size_t rows, uint32_t *leaves) {
@@ -42,35 +64,46 @@ static void NAME(find_leaves)(const sdx_forest *f, uint32_t root, const X *x, si
 }
 #undef WALK_ALL
 
-/* Adds one weight to a score; `seen` tells whether it is the first. */
-static inline void NAME(add)(int sum, X weight, X *score, uint8_t *seen) {
-    if (sum <= SDX_TREE_SUM) *score += weight;
-    else if (!*seen || (sum == SDX_TREE_MIN ? weight < *score : weight > *score)) *score = weight;
-    *seen = 1;
+/* Adds up the weights [first, end) of one leaf. seen: of each score, whether it has a weight. */
+static inline void NAME(add_sums)(const sdx_forest *f, uint32_t first, uint32_t end, X *scores,
+                                  uint8_t *seen) {
+    for (uint32_t w = first; w < end; w++) {
+        const uint32_t target = f->weight_target ? f->weight_target[w] : 0;
+        scores[target] += (X)f->WEIGHTS[w];
+        if (seen) seen[target] = 1;
+    }
+}
+
+static inline void NAME(add_extremes)(const sdx_forest *f, bool least, uint32_t first,
+                                      uint32_t end, X *scores, uint8_t *seen) {
+    for (uint32_t w = first; w < end; w++) {
+        const uint32_t target = f->weight_target ? f->weight_target[w] : 0;
+        const X weight = (X)f->WEIGHTS[w];
+        if (!seen[target] || (least ? weight < scores[target] : weight > scores[target]))
+            scores[target] = weight;
+        seen[target] = 1;
+    }
 }
 
 /* scores, seen: rows x targets, zeroed. seen is NULL where only sums of one target are asked for. */
 static void NAME(add_trees)(const sdx_tree_params *p, const X *x, size_t stride, size_t rows,
                             X *scores, uint8_t *seen) {
     const sdx_forest *f = &p->forest;
-    const WEIGHT *weights = f->WEIGHTS;
     uint32_t leaves[BLOCK];
     for (size_t t = 0; t < f->tree_count; t++) {
         NAME(find_leaves)(f, f->roots[t], x, stride, rows, leaves);
         if (!seen && !f->leaf_first) {
-            for (size_t r = 0; r < rows; r++) scores[r] += (X)weights[leaves[r]];
+            for (size_t r = 0; r < rows; r++) scores[r] += (X)f->WEIGHTS[leaves[r]];
             continue;
         }
         for (size_t r = 0; r < rows; r++) {
             const uint32_t l = leaves[r];
             const uint32_t first = f->leaf_first ? f->leaf_first[l] : l;
             const uint32_t end = f->leaf_first ? f->leaf_first[l + 1] : l + 1;
-            for (uint32_t w = first; w < end; w++) {
-                const size_t target = f->weight_target ? f->weight_target[w] : 0;
-                uint8_t ignored = 0;
-                NAME(add)(p->sum, (X)weights[w], &scores[r * f->targets + target],
-                          seen ? &seen[r * f->targets + target] : &ignored);
-            }
+            X *own = scores + r * f->targets;
+            uint8_t *own_seen = seen ? seen + r * f->targets : NULL;
+            if (p->sum <= SDX_TREE_SUM) NAME(add_sums)(f, first, end, own, own_seen);
+            else NAME(add_extremes)(f, p->sum == SDX_TREE_MIN, first, end, own, own_seen);
         }
     }
 }
@@ -192,7 +225,6 @@ static void NAME(rows)(void *arg, size_t begin, size_t end) {
 
 #undef X
 #undef NODE
-#undef WEIGHT
 #undef NODES
 #undef WEIGHTS
 #undef NAME

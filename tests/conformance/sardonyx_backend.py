@@ -1,0 +1,177 @@
+"""ONNX's standard backend interface over libsardonyx.so, by ctypes: numpy arrays in and out.
+
+`onnx.backend.test.BackendTest` can then drive the engine as it drives any other. The structs below
+mirror include/sardonyx.h.
+"""
+import ctypes as c
+import os
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.backend.base import Backend, BackendRep
+
+MAX_RANK = 16
+KIND_NONE, KIND_TENSOR, KIND_SEQUENCE, KIND_OPTIONAL, KIND_MAP = range(5)
+STATUS_OK, STATUS_UNSUPPORTED = 0, 6
+STRING = onnx.TensorProto.STRING
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Error(c.Structure):
+    _fields_ = [("code", c.c_int), ("position", c.c_uint64), ("node", c.c_char * 128),
+                ("op", c.c_char * 64), ("message", c.c_char * 768)]
+
+
+class String(c.Structure):
+    _fields_ = [("data", c.c_char_p), ("size", c.c_size_t)]
+
+
+class Tensor(c.Structure):
+    _fields_ = [("dtype", c.c_int), ("rank", c.c_int32), ("dims", c.c_int64 * MAX_RANK),
+                ("count", c.c_size_t), ("data", c.c_void_p)]
+
+
+def _library():
+    path = os.environ.get("SARDONYX_LIBRARY", str(ROOT / "build/libsardonyx.so"))
+    library = c.CDLL(path)
+    for name in ("sdx_context_output_value", "sdx_value_tensor", "sdx_value_item",
+                 "sdx_value_map_keys", "sdx_value_map_values"):
+        getattr(library, name).restype = c.c_void_p
+    library.sdx_value_count.restype = c.c_size_t
+    return library
+
+
+LIBRARY = _library()
+
+
+class SardonyxError(RuntimeError):
+    """What the library said, with its status."""
+
+    def __init__(self, error):
+        super().__init__(error.message.decode(errors="replace"))
+        self.code = error.code
+
+
+def _check(status, error):
+    if status != STATUS_OK:
+        raise SardonyxError(error)
+
+
+def _new_value(function, *arguments):
+    value, error = c.c_void_p(), Error()
+    _check(function(None, *arguments, c.byref(value), c.byref(error)), error)
+    return value
+
+
+def _tensor_value(array):
+    """A library value with a copy of the array."""
+    array = np.asarray(array)
+    tensor = Tensor(rank=array.ndim)
+    tensor.dims[:array.ndim] = array.shape
+    if array.dtype.kind in "OUS":
+        texts = [s if isinstance(s, bytes) else str(s).encode() for s in array.ravel()]
+        data = (String * max(1, len(texts)))(*[String(s, len(s)) for s in texts])
+        tensor.dtype = STRING
+    else:
+        tensor.dtype = helper.np_dtype_to_tensor_dtype(array.dtype)
+        if tensor.dtype in (onnx.TensorProto.INT4, onnx.TensorProto.INT2):
+            array = array.astype(np.int8)  # the library wants the sign extended to the byte
+        array = np.ascontiguousarray(array)
+        data = c.create_string_buffer(array.tobytes(), max(1, array.nbytes))
+    tensor.data = c.cast(data, c.c_void_p)
+    return _new_value(LIBRARY.sdx_value_new_tensor, c.byref(tensor))
+
+
+def _to_value(value):
+    if not isinstance(value, (list, tuple)):
+        return _tensor_value(value)
+    items = [_to_value(item) for item in value]
+    array = (c.c_void_p * max(1, len(items)))(*[item.value for item in items])
+    made = _new_value(LIBRARY.sdx_value_new_sequence, array, c.c_size_t(len(items)))
+    for item in items:
+        LIBRARY.sdx_value_release(item)
+    return made
+
+
+def _tensor_array(tensor):
+    shape = tuple(tensor.dims[:tensor.rank])
+    if tensor.dtype == STRING:
+        strings = c.cast(tensor.data, c.POINTER(String))
+        texts = [c.string_at(strings[i].data, strings[i].size).decode() if strings[i].size else ""
+                 for i in range(tensor.count)]
+        return np.array(texts, dtype=object).reshape(shape)
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.dtype))
+    raw = c.string_at(tensor.data, tensor.count * dtype.itemsize) if tensor.count else b""
+    return np.frombuffer(raw, dtype=dtype).reshape(shape).copy()
+
+
+def _from_value(value):
+    kind = LIBRARY.sdx_value_kind(c.c_void_p(value)) if value else KIND_NONE
+    if kind == KIND_NONE:
+        return None
+    pointer = c.c_void_p(value)
+    if kind == KIND_TENSOR:
+        return _tensor_array(c.cast(LIBRARY.sdx_value_tensor(pointer), c.POINTER(Tensor))[0])
+    if kind == KIND_SEQUENCE:
+        return [_from_value(LIBRARY.sdx_value_item(pointer, c.c_size_t(i)))
+                for i in range(LIBRARY.sdx_value_count(pointer))]
+    keys = _from_value(LIBRARY.sdx_value_map_keys(pointer))
+    values = _from_value(LIBRARY.sdx_value_map_values(pointer))
+    return dict(zip(keys.tolist(), values))
+
+
+class SardonyxRep(BackendRep):
+    """A model that is ready to run."""
+
+    def __init__(self, model):
+        # The library keeps pointing into these bytes.
+        self._bytes = model.SerializeToString()
+        self._outputs = len(model.graph.output)
+        self._model, self._program = c.c_void_p(), c.c_void_p()
+        error = Error()
+        _check(LIBRARY.sdx_model_load_memory(self._bytes, c.c_size_t(len(self._bytes)), None,
+                                             c.byref(self._model), c.byref(error)), error)
+        _check(LIBRARY.sdx_program_create(self._model, None, c.byref(self._program),
+                                          c.byref(error)), error)
+
+    def run(self, inputs, **_):
+        context, error = c.c_void_p(), Error()
+        _check(LIBRARY.sdx_context_create(self._program, None, c.byref(context), c.byref(error)),
+               error)
+        try:
+            for index, data in enumerate(inputs):
+                if data is None:
+                    continue
+                value = _to_value(data)
+                status = LIBRARY.sdx_context_set_input_value(context, c.c_size_t(index), value,
+                                                             c.byref(error))
+                LIBRARY.sdx_value_release(value)
+                _check(status, error)
+            _check(LIBRARY.sdx_context_run(context, c.byref(error)), error)
+            return tuple(_from_value(LIBRARY.sdx_context_output_value(context, c.c_size_t(i)))
+                         for i in range(self._outputs))
+        finally:
+            LIBRARY.sdx_context_release(context)
+
+    def __del__(self):
+        LIBRARY.sdx_program_release(self._program)
+        LIBRARY.sdx_model_release(self._model)
+
+
+class SardonyxBackend(Backend):
+    """What onnx.backend.test.BackendTest wants of an engine."""
+
+    @classmethod
+    def prepare(cls, model, device="CPU", **kwargs):
+        super().prepare(model, device, **kwargs)
+        return SardonyxRep(model)
+
+    @classmethod
+    def run_model(cls, model, inputs, device="CPU", **kwargs):
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def supports_device(cls, device):
+        return device == "CPU"
