@@ -9,7 +9,7 @@ static const char help[] =
     "Lists the supported operators: domain, name, opset versions (from-to; open where the newest\n"
     "known counts), and the element types of the first input.\n\n"
     "  --filter TEXT  only operators whose name contains TEXT, in upper or lower case\n"
-    "  --json         as JSON\n\n"
+    "  --json         as JSON: the types of each input; the last list serves all further ones\n\n"
     "Exit code 1 if there is no such operator.\n\n"
     "example: sardonyx ops --filter pool\n";
 
@@ -24,16 +24,31 @@ static void print_text(size_t index, const sdx_op_info *info) {
     putchar('\n');
 }
 
+#define LISTED_INPUTS 8 /* no operator tells more than these apart */
+
+static bool same_types(size_t index, size_t a, size_t b) {
+    for (int d = 1; d < SDX_DTYPE_COUNT; d++)
+        if (sdx_op_takes(index, a, (sdx_dtype)d) != sdx_op_takes(index, b, (sdx_dtype)d))
+            return false;
+    return true;
+}
+
 static void print_json(json_writer *json, size_t index, const sdx_op_info *info) {
     json_object(json, NULL);
     json_string(json, "domain", info->domain);
     json_string(json, "name", info->name);
     json_integer(json, "first_version", info->first_version);
     if (info->last_version) json_integer(json, "last_version", info->last_version);
-    json_row(json, "types");
-    for (int d = 1; d < SDX_DTYPE_COUNT; d++)
-        if (sdx_op_takes(index, 0, (sdx_dtype)d))
-            json_string(json, NULL, sdx_dtype_name((sdx_dtype)d));
+    size_t inputs = LISTED_INPUTS;
+    while (inputs > 1 && same_types(index, inputs - 1, inputs - 2)) inputs--;
+    json_array(json, "types");
+    for (size_t i = 0; i < inputs; i++) {
+        json_row(json, NULL);
+        for (int d = 1; d < SDX_DTYPE_COUNT; d++)
+            if (sdx_op_takes(index, i, (sdx_dtype)d))
+                json_string(json, NULL, sdx_dtype_name((sdx_dtype)d));
+        json_end(json);
+    }
     json_end(json);
     json_end(json);
 }
