@@ -8,7 +8,7 @@
 
 #include "ops/op.h"
 
-/* ---- rows (ml_common.c) ------------------------------------------------------------------------ */
+/* ---- rows (ml_common.c) ---------------------------------------------------------------------- */
 
 /* Element types that most inputs have. */
 #define SDX_T_ML (SDX_T(FLOAT32) | SDX_T(FLOAT64) | SDX_T(INT32) | SDX_T(INT64))
@@ -30,7 +30,7 @@ size_t sdx_ml_room(const sdx_tensor *x);
 /* Rows that are worth handing to a thread, each costing `work` simple operations. */
 size_t sdx_ml_grain(size_t work);
 
-/* ---- labels (ml_common.c) ---------------------------------------------------------------------- */
+/* ---- labels (ml_common.c) -------------------------------------------------------------------- */
 
 /* Numbers or strings; count 0: none given. */
 typedef struct sdx_ml_labels {
@@ -48,7 +48,7 @@ static inline sdx_dtype sdx_ml_label_type(const sdx_ml_labels *labels) {
 /* Element `row` of out becomes label `index`; out may be NULL. */
 void sdx_ml_put_label(const sdx_ml_labels *labels, size_t index, sdx_tensor *out, size_t row);
 
-/* ---- scores (ml_common.c) ---------------------------------------------------------------------- */
+/* ---- scores (ml_common.c) -------------------------------------------------------------------- */
 
 typedef enum sdx_ml_post { /* the numbers of TreeEnsemble's post_transform */
     SDX_ML_NONE,
@@ -70,7 +70,7 @@ typedef enum sdx_ml_pair {
 void sdx_ml_pair_scores(int post, sdx_ml_pair pair, float score, float out[2]);
 float sdx_ml_logistic(float value);
 
-/* ---- tables (ml_table.c) ----------------------------------------------------------------------- */
+/* ---- tables (ml_table.c) --------------------------------------------------------------------- */
 
 /* Finds the position of a key in a list. A key is a word of 64 bits, or a string. */
 typedef struct sdx_ml_table {

@@ -5,7 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/ml.h"
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 sdx_status sdx_ml_infer_rows(sdx_infer *inf, uint32_t i, sdx_expr *rows, sdx_expr *features) {
     const int32_t rank = sdx_infer_rank(inf, i);
@@ -45,7 +45,7 @@ size_t sdx_ml_room(const sdx_tensor *x) {
 
 size_t sdx_ml_grain(size_t work) { return work < PIECE_WORK ? PIECE_WORK / (work ? work : 1) : 1; }
 
-/* ---- labels ------------------------------------------------------------------------------------ */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 sdx_status sdx_ml_read_labels(sdx_prep *prep, const char *numbers, const char *strings,
                               sdx_ml_labels *out) {
@@ -67,7 +67,7 @@ void sdx_ml_put_label(const sdx_ml_labels *labels, size_t index, sdx_tensor *out
     else ((int64_t *)out->data)[row] = labels->numbers[index];
 }
 
-/* ---- scores ------------------------------------------------------------------------------------ */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 sdx_status sdx_ml_read_post(sdx_prep *prep, int *out) {
     static const char *const words[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT",

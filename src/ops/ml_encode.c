@@ -20,7 +20,7 @@ static void find_block(const sdx_ml_table *table, const sdx_tensor *x, size_t be
     for (size_t i = 0; i < count; i++) out[i] = sdx_ml_find_word(table, words[i]);
 }
 
-/* ---- encoders ------------------------------------------------------------------------------------ */
+/* ---- encoders -------------------------------------------------------------------------------- */
 
 /* values[position of the key], or the default, for each element. */
 typedef struct encoding {
@@ -91,7 +91,7 @@ static sdx_status make_table(sdx_prep *prep, sdx_dtype dtype, const void *keys, 
     return sdx_ml_table_of_words(prep, words, count, first, out);
 }
 
-/* ---- LabelEncoder from version 2, any key to any value ------------------------------------------- */
+/* ---- LabelEncoder from version 2, any key to any value --------------------------------------- */
 
 #define T_LABELS_2 (SDX_T(STRING) | SDX_T(INT64) | SDX_T(FLOAT32))
 #define T_LABELS_4 (T_LABELS_2 | SDX_T(INT32) | SDX_T(INT16) | SDX_T(FLOAT64))
@@ -230,7 +230,7 @@ const sdx_op_def sdx_op_ml_label_encoder = {
     .prepare = label_prepare, .infer = label_infer, .run = label_run,
 };
 
-/* ---- CategoryMapper, LabelEncoder version 1: strings to numbers or back, as the input is --------- */
+/* ---- CategoryMapper, LabelEncoder version 1: strings to numbers or back, as the input is ----- */
 
 typedef struct both_ways {
     encoding to_number, to_string;
@@ -297,7 +297,7 @@ const sdx_op_def sdx_op_ml_label_encoder_1 = {
     .prepare = label_1_prepare, .infer = both_infer, .run = both_run,
 };
 
-/* ---- OneHotEncoder ------------------------------------------------------------------------------- */
+/* ---- OneHotEncoder --------------------------------------------------------------------------- */
 
 typedef struct one_hot_params {
     sdx_dtype key_type; /* STRING or INT64 */

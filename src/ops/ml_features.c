@@ -43,7 +43,7 @@ static stretch next_stretch(size_t at, size_t end, size_t width) {
     return s;
 }
 
-/* ---- ArrayFeatureExtractor ----------------------------------------------------------------------- */
+/* ---- ArrayFeatureExtractor ------------------------------------------------------------------- */
 
 static sdx_status extract_infer(sdx_infer *inf) {
     const int32_t rank = sdx_infer_rank(inf, 0);
@@ -105,7 +105,7 @@ const sdx_op_def sdx_op_ml_array_feature_extractor = {
     .infer = extract_infer, .run = extract_run,
 };
 
-/* ---- Binarizer ----------------------------------------------------------------------------------- */
+/* ---- Binarizer ------------------------------------------------------------------------------- */
 
 typedef struct binarize_params {
     float threshold;
@@ -157,7 +157,7 @@ const sdx_op_def sdx_op_ml_binarizer = {
     .prepare = binarize_prepare, .infer = same_infer, .run = binarize_run,
 };
 
-/* ---- Imputer ------------------------------------------------------------------------------------- */
+/* ---- Imputer --------------------------------------------------------------------------------- */
 
 typedef struct impute_params {
     const float *floats;
@@ -240,7 +240,7 @@ const sdx_op_def sdx_op_ml_imputer = {
     .prepare = impute_prepare, .infer = impute_infer, .run = impute_run,
 };
 
-/* ---- Scaler -------------------------------------------------------------------------------------- */
+/* ---- Scaler ---------------------------------------------------------------------------------- */
 
 typedef struct scale_params {
     const float *scale, *offset;
@@ -310,7 +310,7 @@ const sdx_op_def sdx_op_ml_scaler = {
     .prepare = scale_prepare, .infer = scale_infer, .run = scale_run,
 };
 
-/* ---- Normalizer ---------------------------------------------------------------------------------- */
+/* ---- Normalizer ------------------------------------------------------------------------------ */
 
 enum { NORM_MAX, NORM_L1, NORM_L2 };
 
@@ -379,7 +379,7 @@ const sdx_op_def sdx_op_ml_normalizer = {
     .prepare = normalize_prepare, .infer = normalize_infer, .run = normalize_run,
 };
 
-/* ---- FeatureVectorizer --------------------------------------------------------------------------- */
+/* ---- FeatureVectorizer ----------------------------------------------------------------------- */
 
 typedef struct vectorize_params {
     const int64_t *widths; /* per input; NULL: each as wide as it is */

@@ -13,7 +13,7 @@ typedef struct linear_params {
     sdx_ml_labels labels;
 } linear_params;
 
-/* ---- while loading ------------------------------------------------------------------------------- */
+/* ---- while loading --------------------------------------------------------------------------- */
 
 static sdx_status read_weights(sdx_prep *prep, linear_params *p, size_t *intercepts) {
     SDX_TRY(sdx_attr_get_floats(prep, "coefficients", &p->coefficients, &p->coefficient_count));
@@ -113,7 +113,7 @@ static sdx_status linear_infer(sdx_infer *inf) {
     return sdx_infer_set_shape(inf, score_output, 2, dims);
 }
 
-/* ---- running ------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct linear_job {
     const linear_params *p;

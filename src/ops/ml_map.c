@@ -9,7 +9,7 @@
 #include "ops/ml.h"
 #include "ops/string_text.h"
 
-/* ---- maps ---------------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 typedef struct map_view {
     const sdx_tensor *keys;
@@ -56,7 +56,7 @@ static sdx_status check_type(sdx_infer *inf, const char *what, sdx_dtype found,
                           sdx_dtype_name(found), sdx_dtypes_text(allowed, text, sizeof text));
 }
 
-/* ---- CastMap ------------------------------------------------------------------------------------- */
+/* ---- CastMap --------------------------------------------------------------------------------- */
 
 enum { TO_FLOAT, TO_STRING, TO_INT64 };
 enum { FORM_DENSE, FORM_SPARSE };
@@ -224,7 +224,7 @@ const sdx_op_def sdx_op_ml_cast_map = {
     .prepare = cast_prepare, .infer = cast_infer, .run = cast_run,
 };
 
-/* ---- DictVectorizer ------------------------------------------------------------------------------ */
+/* ---- DictVectorizer -------------------------------------------------------------------------- */
 
 #define T_DICT_VALUES (SDX_T(INT64) | SDX_T(FLOAT32) | SDX_T(FLOAT64) | SDX_T(STRING))
 
@@ -314,7 +314,7 @@ const sdx_op_def sdx_op_ml_dict_vectorizer = {
     .prepare = dict_prepare, .infer = dict_infer, .run = dict_run,
 };
 
-/* ---- ZipMap -------------------------------------------------------------------------------------- */
+/* ---- ZipMap ---------------------------------------------------------------------------------- */
 
 /* Keys in ascending order, each once, with the column that its values come from. */
 typedef struct zip_params {

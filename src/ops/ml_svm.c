@@ -30,7 +30,7 @@ typedef struct svm_params {
     size_t classes, pairs;
 } svm_params;
 
-/* ---- while loading ------------------------------------------------------------------------------- */
+/* ---- while loading --------------------------------------------------------------------------- */
 
 static sdx_status read_kernel(sdx_prep *prep, svm_params *p) {
     static const char *const kernels[] = {"LINEAR", "POLY", "RBF", "SIGMOID", NULL};
@@ -106,7 +106,7 @@ static sdx_status regressor_prepare(sdx_prep *prep) {
     return SDX_STATUS_OK;
 }
 
-/* Support vectors of all classes; fails on a negative number and past what an attribute can hold. */
+/* Support vectors of all classes. */
 static sdx_status sum_per_class(sdx_prep *prep, svm_params *p, size_t *total) {
     size_t count;
     *total = 0;
@@ -225,7 +225,7 @@ static sdx_status svm_infer(sdx_infer *inf) {
     return sdx_infer_set_shape(inf, score_output, 2, dims);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 typedef struct svm_job {
     const svm_params *p;
@@ -294,7 +294,7 @@ static void compute_kernels(sdx_call *call, svm_job *job, size_t rows, void *scr
         sdx_call_parallel(call, rows, sdx_ml_grain(work), kernel_rows, job);
 }
 
-/* ---- what is made of them ------------------------------------------------------------------------ */
+/* ---- what is made of them -------------------------------------------------------------------- */
 
 static void regress_rows(void *arg, size_t begin, size_t end) {
     const svm_job *job = arg;
@@ -433,7 +433,7 @@ static void classify_rows(void *arg, size_t begin, size_t end) {
     }
 }
 
-/* ---- running ------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* The rows of a block whose kernels are there. */
 static void finish_block(sdx_call *call, svm_job *job, size_t rows, size_t slots) {

@@ -1,6 +1,6 @@
-/* ml_table.c - hash tables for the encoders of domain ai.onnx.ml, laid out once in the model's arena
- * and only read afterwards. The seed of the hash is a secret of the process, so that a crafted
- * model cannot pick keys that collide. */
+/* ml_table.c - hash tables for the encoders of domain ai.onnx.ml, laid out once in the arena of the
+ * model and only read afterwards. The seed of the hash is a secret of the process, so that a
+ * crafted model cannot pick keys that collide. */
 #include <math.h>
 
 #include "base/map.h"
@@ -72,7 +72,7 @@ size_t sdx_ml_find_string(const sdx_ml_table *table, sdx_string string) {
     return found ? found - 1 : SDX_ML_ABSENT;
 }
 
-/* ---- words --------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static uint64_t float_word(double value) {
     uint64_t word;

@@ -3,7 +3,7 @@
  * ml_tree_build.c and evaluated in ml_tree_run.c. */
 #include "ops/ml_tree.h"
 
-/* ---- attributes ---------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 static sdx_status read_base(sdx_prep *prep, sdx_arena *temp, sdx_tree_source *source) {
     sdx_tree_params *p = prep->params;
@@ -103,7 +103,7 @@ static sdx_status tree_prepare(sdx_prep *prep) {
     return status;
 }
 
-/* ---- shapes -------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static sdx_expr room_for(sdx_infer *inf, sdx_expr count, size_t size) {
     return sdx_inf_add(inf, sdx_inf_mul(inf, count, sdx_expr_const((int64_t)size)),
@@ -146,7 +146,7 @@ static sdx_status ensemble_infer(sdx_infer *inf) {
     return infer_scores(inf, 0, sdx_infer_dtype(inf, 0));
 }
 
-/* ---- definitions --------------------------------------------------------------------------------- */
+/* ---- definitions ----------------------------------------------------------------------------- */
 
 typedef sdx_status (*tree_reader)(sdx_prep *, sdx_arena *, sdx_tree_source *);
 static const tree_reader read_regressor = prepare_regressor;

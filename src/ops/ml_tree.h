@@ -23,7 +23,7 @@ typedef enum sdx_tree_mode { /* the numbers of TreeEnsemble's nodes_modes */
 #define SDX_TREE_LEAF 0x80000000u
 #define SDX_TREE_MAX_FEATURE ((1u << 27) - 1)
 
-/* ---- as the attributes give it ------------------------------------------------------------------- */
+/* ---- as the attributes give it --------------------------------------------------------------- */
 
 typedef struct sdx_tree_step {
     double value;
@@ -34,8 +34,8 @@ typedef struct sdx_tree_step {
     bool track;       /* a missing value (NaN) goes where the test holds */
 } sdx_tree_step;
 
-/* Arrays that the build only reads. Leaf l has the weights [leaf_first[l], leaf_first[l + 1]), set s
- * the values [set_first[s], set_first[s + 1]), ascending. */
+/* Arrays that the build only reads. Leaf l has the weights [leaf_first[l], leaf_first[l + 1]), set
+ * s the values [set_first[s], set_first[s + 1]), ascending. */
 typedef struct sdx_tree_source {
     size_t step_count, leaf_count, weight_count, tree_count, set_count;
     sdx_tree_step *steps;
@@ -63,7 +63,7 @@ sdx_status sdx_tree_read_5(sdx_prep *prep, sdx_arena *temp, size_t targets, sdx_
 sdx_status sdx_tree_read_reals(sdx_prep *prep, sdx_arena *temp, const char *name,
                                const char *tensor_name, double **out, size_t *count, bool *wide);
 
-/* ---- as it is walked ----------------------------------------------------------------------------- */
+/* ---- as it is walked ------------------------------------------------------------------------- */
 
 #define SDX_TREE_NODE(real)                                                                       \
     struct {                                                                                      \
@@ -96,7 +96,7 @@ typedef struct sdx_forest {
 sdx_status sdx_forest_build(sdx_prep *prep, sdx_arena *temp, const sdx_tree_source *source,
                             sdx_forest *out);
 
-/* ---- operators ----------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 typedef enum sdx_tree_sum { /* the numbers of TreeEnsemble's aggregate_function */
     SDX_TREE_AVERAGE,

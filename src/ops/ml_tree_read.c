@@ -1,5 +1,5 @@
-/* ml_tree_read.c - the attributes of the tree operators as one plain list of nodes and leaves. Every
- * list is checked for its length, every id and position for what it points at. */
+/* ml_tree_read.c - the attributes of the tree operators as one plain list of nodes and leaves. The
+ * length of every list is checked, and what every id and position points at. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static sdx_status check_length(sdx_prep *prep, const char *name, size_t found, c
                          expected);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static sdx_status read_real_tensor(sdx_prep *prep, sdx_arena *temp, const char *name,
                                    const sdx_const *tensor, double **out, bool *wide) {
@@ -70,7 +70,7 @@ static sdx_status check_targets(sdx_prep *prep, const char *name, const int64_t 
     return *targets ? SDX_STATUS_OK : sdx_prep_fail(prep, "there are no targets");
 }
 
-/* ---- nodes with ids ------------------------------------------------------------------------------ */
+/* ---- nodes with ids -------------------------------------------------------------------------- */
 
 /* A leaf, apart from the modes of inner nodes. */
 #define MODE_LEAF SDX_TREE_MODES
@@ -309,7 +309,7 @@ sdx_status sdx_tree_read_nodes(sdx_prep *prep, sdx_arena *temp, const sdx_tree_n
     return status;
 }
 
-/* ---- version 5: nodes and leaves by position ----------------------------------------------------- */
+/* ---- version 5: nodes and leaves by position ------------------------------------------------- */
 
 typedef struct lists_5 {
     const int64_t *features, *next[2], *leafs[2], *tracks, *roots, *targets;

@@ -27,7 +27,7 @@ static inline uint32_t NAME(step)(const sdx_forest *f, uint32_t at, const X *row
     return node->next[NAME(holds)(f, node, row[node->feature], own, tracks)];
 }
 
-/* The leaves that rows end at. Several go down side by side: each waits for memory at every step. */
+/* The leaves that rows end at. Several go down side by side: each step waits for memory. */
 static inline void NAME(walk)(const sdx_forest *f, uint32_t root, const X *x, size_t stride,
                               size_t rows, int mode, bool tracks, uint32_t *leaves) {
     size_t r = 0;
@@ -85,7 +85,7 @@ static inline void NAME(add_extremes)(const sdx_forest *f, bool least, uint32_t 
     }
 }
 
-/* scores, seen: rows x targets, zeroed. seen is NULL where only sums of one target are asked for. */
+/* scores, seen: rows x targets, zeroed. seen is NULL where only one target is to be summed up. */
 static void NAME(add_trees)(const sdx_tree_params *p, const X *x, size_t stride, size_t rows,
                             X *scores, uint8_t *seen) {
     const sdx_forest *f = &p->forest;
@@ -108,7 +108,7 @@ static void NAME(add_trees)(const sdx_tree_params *p, const X *x, size_t stride,
     }
 }
 
-/* ---- regression ---------------------------------------------------------------------------------- */
+/* ---- regression ------------------------------------------------------------------------------ */
 
 static void NAME(finish_regression)(const tree_job *job, size_t row, X *scores) {
     const sdx_tree_params *p = job->p;
@@ -132,7 +132,7 @@ static void NAME(finish_regression)(const tree_job *job, size_t row, X *scores) 
                     (char *)job->out->data + row * n * sdx_dtype_size(job->out->dtype), n);
 }
 
-/* ---- classification ------------------------------------------------------------------------------ */
+/* ---- classification -------------------------------------------------------------------------- */
 
 /* Two classes. Scores go to out, the index of the class is returned. All of this follows ONNX
  * Runtime: that base values are read as those of boosted models with one score, that a class no
@@ -200,7 +200,7 @@ static void NAME(finish_class)(const tree_job *job, size_t row, X *scores, const
         sdx_ml_put_label(&p->labels, n == 1 ? 0 : best, job->labels, row);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void NAME(rows)(void *arg, size_t begin, size_t end) {
     const tree_job *job = arg;

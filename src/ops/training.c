@@ -29,7 +29,7 @@ typedef struct training_kind {
     sdx_loop_body narrow, wide; /* on elements of float32, float64 */
 } training_kind;
 
-/* ---- the three methods ---------------------------------------------------------------------------- */
+/* ---- the three methods ----------------------------------------------------------------------- */
 
 static void adagrad_begin(training_job *job, double rate, int64_t count) {
     job->rate = rate / (1 + (double)count * (double)job->p->decay);
@@ -102,7 +102,7 @@ static const training_kind adagrad_kind = {1, adagrad_begin, adagrad_narrow, ada
 static const training_kind adam_kind = {2, adam_begin, adam_narrow, adam_wide};
 static const training_kind momentum_kind = {1, momentum_begin, momentum_narrow, momentum_wide};
 
-/* ---- attributes ----------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 /* n tensors make n values, gradients and states go in, and values and states come out. */
 static sdx_status check_counts(sdx_prep *prep) {
@@ -152,7 +152,7 @@ static sdx_status momentum_prepare(sdx_prep *prep) {
     return check_counts(prep);
 }
 
-/* ---- shapes --------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static sdx_status check_same(sdx_infer *inf, uint32_t value, uint32_t other) {
     const sdx_dtype a = sdx_infer_dtype(inf, value), b = sdx_infer_dtype(inf, other);
@@ -185,7 +185,7 @@ static sdx_status training_infer(sdx_infer *inf) {
     return SDX_STATUS_OK;
 }
 
-/* ---- running -------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void *data_of(const sdx_tensor *tensor) { return tensor ? tensor->data : NULL; }
 

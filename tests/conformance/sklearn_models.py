@@ -27,6 +27,7 @@ except ImportError as missing:
 else:
     MISSING = None
     plain_make_attribute = onnx.helper.make_attribute
+    NAMES = np.array(["ash", "beech", "cedar", "elm"], object)  # labels and words
 
 TOLERANCE = "rtol 0.0001\natol 0.00001\n"
 
@@ -97,7 +98,6 @@ def make_attribute(key, value, *rest, **more):
 # ---- data ----------------------------------------------------------------------------------------
 
 FEATURES = 6
-NAMES = np.array(["ash", "beech", "cedar", "elm"], object)
 
 
 def points(seed, rows=160):
