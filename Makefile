@@ -52,6 +52,7 @@ references: models
 
 conformance-data: setup-test
 	@$(PYTHON) tests/conformance/generate.py build/conformance
+	@$(PYTHON) tests/conformance/sklearn_models.py build/sklearn
 
 test: build asan references conformance-data
 	@tests/run.sh

@@ -69,24 +69,6 @@ static sdx_status check_input_expressions(sdx_context *context, sdx_error *error
     return SDX_STATUS_OK;
 }
 
-static sdx_status check_constraints(sdx_context *context, sdx_error *error) {
-    const sdx_module *module = context->program->module;
-    const sdx_constraint *constraints = module->constraints.data;
-    for (size_t i = 0; i < module->constraints.count; i++) {
-        const sdx_constraint *c = &constraints[i];
-        int64_t a = sdx_expr_result(c->a, context->results);
-        int64_t b = sdx_expr_result(c->b, context->results);
-        if (a == SDX_EVAL_FAILED || b == SDX_EVAL_FAILED || a == b || (c->broadcast && a == 1))
-            continue;
-        const sdx_node *node = sdx_node_at(module, c->node);
-        sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: %lld and %lld differ", c->what, (long long)a,
-                 (long long)b);
-        sdx_error_set_node(error, node->name, node->op_type);
-        return SDX_STATUS_BAD_INPUT;
-    }
-    return SDX_STATUS_OK;
-}
-
 /* " (N = 4, M = 5)": what the first few symbols are bound to. */
 static void list_symbols(const sdx_context *context, char *buffer, size_t size) {
     const sdx_expr_pool *pool = context->program->module->pool;
@@ -99,6 +81,36 @@ static void list_symbols(const sdx_context *context, char *buffer, size_t size) 
                                  (long long)context->symbols[i]);
     }
     if (listed && used < size) snprintf(buffer + used, size - used, ")");
+}
+
+/* What a rule could not decide while loading. Steps that are shaped during the run ask their rule
+ * again then; the others rely on this. */
+static sdx_status check_constraints(sdx_context *context, sdx_error *error) {
+    const sdx_module *module = context->program->module;
+    const sdx_constraint *constraints = module->constraints.data;
+    for (size_t i = 0; i < module->constraints.count; i++) {
+        const sdx_constraint *c = &constraints[i];
+        int64_t a = sdx_expr_result(c->a, context->results);
+        int64_t b = sdx_expr_result(c->b, context->results);
+        bool known = a != SDX_EVAL_FAILED && b != SDX_EVAL_FAILED;
+        if (!context->program->node_fixed[c->node] ||
+            (known && (a == b || (c->broadcast && a == 1))))
+            continue;
+        const sdx_node *node = sdx_node_at(module, c->node);
+        if (known) {
+            sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: %lld and %lld differ", c->what,
+                     (long long)a, (long long)b);
+        } else {
+            char text[128], sizes[256];
+            sdx_expr_text(module->pool, a == SDX_EVAL_FAILED ? c->a : c->b, text, sizeof text);
+            list_symbols(context, sizes, sizeof sizes);
+            sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: %s has no value for these input shapes%s",
+                     c->what, text, sizes);
+        }
+        sdx_error_set_node(error, node->name, node->op_type);
+        return SDX_STATUS_BAD_INPUT;
+    }
+    return SDX_STATUS_OK;
 }
 
 static sdx_status over_limit(sdx_context *context, sdx_id id, sdx_error *error) {

@@ -156,6 +156,7 @@ static sdx_status make_block(lowering *l, sdx_id graph_id) {
         sdx_step *step = &block->steps[block->step_count++];
         *step = (sdx_step){.node = node, .id = id, .scratch = SDX_NONE,
                            .fixed = step_is_fixed(l, node), .edges = program->edge_count};
+        program->node_fixed[id] = step->fixed;
         program->edge_count += node->input_count + node->output_count;
         if (node->input_count > program->max_inputs) program->max_inputs = node->input_count;
         if (node->output_count > program->max_outputs) program->max_outputs = node->output_count;
@@ -319,7 +320,8 @@ static sdx_status lower(lowering *l) {
     program->blocks = sdx_arena_array(arena, graphs + 1, sizeof(sdx_block));
     program->slots = sdx_arena_array(arena, values + 1, sizeof(sdx_slot_info));
     program->storage_values = sdx_arena_array(arena, values + 1, sizeof(sdx_id));
-    if (!program->blocks || !program->slots || !program->storage_values)
+    program->node_fixed = sdx_arena_array(arena, l->module->nodes.count + 1, sizeof(bool));
+    if (!program->blocks || !program->slots || !program->storage_values || !program->node_fixed)
         return no_memory(l->error);
     SDX_TRY(find_needed(l));
     SDX_TRY(place_constants(l));

@@ -53,6 +53,7 @@ struct sdx_program {
     sdx_arena arena;
     sdx_block *blocks;     /* by graph id */
     sdx_slot_info *slots;  /* by value id */
+    bool *node_fixed;      /* by node id: a step whose shapes follow from the symbols */
     sdx_value *constants;  /* borrowed values, refcount never reaches 0 */
     uint32_t constant_count;
     uint32_t *input_defaults; /* by main input: constant to use where the caller sets none */

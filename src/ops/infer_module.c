@@ -72,7 +72,13 @@ static sdx_status store_output(sdx_module *module, sdx_id id, const sdx_infer_ou
     }
     const sdx_type *declared = value->declared;
     if (!declared || declared->kind == SDX_KIND_NONE) return SDX_STATUS_OK;
-    if (value->type.kind == SDX_KIND_NONE) value->type = *declared;
+    if (value->type.kind == SDX_KIND_NONE) {
+        /* Its shape is only what the file says: nothing could check it, and its symbols may be ones
+         * that no input binds. */
+        value->type = *declared;
+        value->type.rank = -1;
+        value->type.dims = NULL;
+    }
     bool both = value->type.kind == SDX_KIND_TENSOR && declared->kind == SDX_KIND_TENSOR &&
                 value->type.dtype && declared->dtype;
     if (value->type.kind != declared->kind || (both && value->type.dtype != declared->dtype)) {

@@ -38,9 +38,26 @@ static sdx_status check_arity(const sdx_node *node, const sdx_op_def *def, sdx_e
     return SDX_STATUS_OK;
 }
 
+/* An output that the operator always makes is made even if the model gives it no name, so that
+ * bodies have a place to put it. */
+static sdx_status name_outputs(sdx_module *module, sdx_node *node, const sdx_op_def *def,
+                               sdx_error *error) {
+    for (uint32_t i = 0; i < def->min_out; i++) {
+        if (node->outputs[i] != SDX_NONE) continue;
+        const char *name = sdx_arena_printf(&module->arena, "%.64s:%u", node->name, i);
+        sdx_id id = name ? sdx_module_add_value(module, name, node->graph) : SDX_NONE;
+        if (id == SDX_NONE) return sdx_fail_memory(error, sizeof(sdx_value_def), "a value");
+        sdx_value_at(module, id)->producer = (sdx_id)(node - sdx_node_at(module, 0));
+        sdx_value_at(module, id)->output_index = i;
+        node->outputs[i] = id;
+    }
+    return SDX_STATUS_OK;
+}
+
 static sdx_status prepare(sdx_module *module, sdx_node *node, sdx_error *error) {
     const sdx_op_def *def = node->op->def;
     SDX_TRY(check_arity(node, def, error));
+    SDX_TRY(name_outputs(module, node, def, error));
     sdx_prep prep = {.module = module, .node = node, .def = def, .version = node->version,
                      .arena = &module->arena, .error = error};
     if (node->attr_count > 64)

@@ -18,8 +18,8 @@ def bomb(*says, code=1):
 
 def needs(size, op):
     """A plan that memory does not suffice for."""
-    return (f"not enough memory: {size} bytes for the intermediates; the largest part, {size} bytes, "
-            f"is for node 'n' ({op})")
+    return (f"not enough memory: {size} bytes for the intermediates; the largest part, {size} "
+            f"bytes, is for node 'n' ({op})")
 
 
 def impossible(op, kind):
@@ -116,7 +116,7 @@ def sparse_of_17_gigabytes():
                        rest=data(15, sparse(values, indices, [17 << 28]))))
 
 
-# ---- where only a run can tell -----------------------------------------------------------------------
+# ---- where only a run can tell ----------------------------------------------
 
 def at_run_time(op, inputs, inits, where, **attrs):
     """The node reads its sizes through a Cast from float, which loading does not see through."""
@@ -142,8 +142,8 @@ def zeros_of_2_to_64_at_run_time():
 @bomb("node 'n' (Tile): " + HUGE)
 def tile_to_2_to_64_at_run_time():
     return at_run_time("Tile", ["x", "r"],
-                       [array("x", [[1.0]], np.float32), array("r", [1 << 32, 1 << 32], np.float64)],
-                       "r")
+                       [array("x", [[1.0]], np.float32),
+                        array("r", [1 << 32, 1 << 32], np.float64)], "r")
 
 
 @bomb("node 'n' (Expand): " + HUGE)

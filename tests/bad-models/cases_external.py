@@ -1,4 +1,4 @@
-"""External data: paths that leave the model's folder, things that are no plain file, wrong ranges."""
+"""External data: paths that leave the model's folder, what is no plain file, wrong ranges."""
 import hashlib
 import os
 
@@ -35,7 +35,7 @@ def external_link_inside_the_folder(folder):
     return external("link.bin")
 
 
-# ---- paths that leave ------------------------------------------------------------------------------
+# ---- paths that leave -------------------------------------------------------
 
 @case("tensor 'w': the path of its external data, '", "', is absolute; only files beneath the ")
 def external_absolute(folder):
@@ -99,7 +99,7 @@ def external_link_to_itself(folder):
     return external("loop")
 
 
-# ---- no plain file -----------------------------------------------------------------------------------
+# ---- no plain file ----------------------------------------------------------
 
 @case("tensor 'w': external data 'd' is not a regular file")
 def external_folder(folder):
@@ -139,7 +139,7 @@ def external_path_too_long():
     return external("w" * 5000)
 
 
-# ---- ranges ----------------------------------------------------------------------------------------------
+# ---- ranges -----------------------------------------------------------------
 
 @case("external data 'w.bin' has 8 bytes, offset 4 and length 8 pass its end")
 def external_offset_past_the_end(folder):
@@ -213,7 +213,7 @@ def external_empty_tensor_in_an_empty_file(folder):
     return external("w.bin", sizes=(0, 3))
 
 
-# ---- contradictions ------------------------------------------------------------------------------------------
+# ---- contradictions ---------------------------------------------------------
 
 @case("tensor 'w' has external data and raw_data at once")
 def external_and_raw_data(folder):

@@ -20,7 +20,7 @@ def save(nodes, inputs, outputs, inits=(), opset=21, functions=(), opsets=()):
     return made.SerializeToString(deterministic=True)
 
 
-# ---- names -----------------------------------------------------------------------------------------
+# ---- names ------------------------------------------------------------------
 
 @case("graph input 'x': the name is defined twice")
 def input_twice():
@@ -84,7 +84,7 @@ def name_of_a_subgraph_used_outside():
                 [floats("x", 2, 3), bools("c")], [floats("y", 2, 3)])
 
 
-# ---- cycles -----------------------------------------------------------------------------------------
+# ---- cycles -----------------------------------------------------------------
 
 @case("node 'n' (Add): the graph has a cycle through this node")
 def cycle_of_1():
@@ -124,7 +124,7 @@ def cycle_through_a_capture_of_a_later_value():
                 [bools("c")], [floats("y", 2)])
 
 
-# ---- subgraphs ----------------------------------------------------------------------------------------
+# ---- subgraphs --------------------------------------------------------------
 
 def nested(depth):
     inner = data(1, node("Relu", ["x"], ["r"])) + data(12, data(1, "r"))

@@ -73,7 +73,7 @@ def two_graphs():
     return model(graph(RELU), rest=data(7, graph(RELU)))
 
 
-# ---- types -----------------------------------------------------------------------------------------
+# ---- types ------------------------------------------------------------------
 
 def with_input_type(kind):
     return model(graph(RELU, inputs=data(11, info("x", kind))))

@@ -14,7 +14,7 @@ def one(op, inputs, outputs=("y",), opset=21, domain="", **attrs):
                 opsets=domains)
 
 
-# ---- operator ---------------------------------------------------------------------------------------
+# ---- operator ---------------------------------------------------------------
 
 @case("a node has no op_type")
 def op_type_missing():
@@ -26,7 +26,8 @@ def op_type_too_long():
     return model(graph(node("R" * 100000, ["x"], ["y"])))
 
 
-@case("node 'n' (Frobnicate): operator 'Frobnicate' of domain 'ai.onnx' version 21 is not supported",
+@case("node 'n' (Frobnicate): operator 'Frobnicate' of domain 'ai.onnx' version 21 is not "
+      "supported",
       code=4)
 def operator_unknown():
     return one("Frobnicate", ["x"])
@@ -60,16 +61,16 @@ def several_unknown_operators():
 
 
 @case("3 unsupported",
-      "node 'first' (Frobnicate): operator 'Frobnicate' of domain 'ai.onnx' version 21 is not supported",
+      "node 'first' (Frobnicate): operator 'Frobnicate' of domain 'ai.onnx' version 21 is not",
       "node 'second' (Twiddle): operator 'Twiddle' of domain 'ai.onnx' version 21 is not supported",
-      "node 'third' (Fold): operator 'Fold' of domain 'com.example' version 1: the domain is not known",
+      "node 'third' (Fold): operator 'Fold' of domain 'com.example' version 1: the domain is not",
       code=4, only="inspect")
 def several_unknown_operators_listed():
     """`inspect` names them all."""
     return several_unknown_operators()
 
 
-# ---- how many inputs and outputs ----------------------------------------------------------------------
+# ---- how many inputs and outputs --------------------------------------------
 
 @case("node 'n' (Relu): 2 inputs, expected 1")
 def too_many_inputs():
@@ -129,10 +130,20 @@ def last_variadic_input_left_out():
 @case(code=0)
 def output_left_out_is_fine():
     k = tensor(7, [1], raw(b"\x01" + b"\0" * 7), name="k")
-    return model(graph(node("TopK", ["x", "k"], ["", "y"]), inits=[k], outputs=data(12, data(1, "y"))))
+    return model(graph(node("TopK", ["x", "k"], ["", "y"]), inits=[k],
+                       outputs=data(12, data(1, "y"))))
 
 
-# ---- attributes -----------------------------------------------------------------------------------------
+@case(code=0)
+def first_output_left_out_is_fine():
+    shape = helper.make_tensor_value_info
+    made = helper.make_node("Attention", ["q", "q", "q", "", "p", "p"], ["", "k", "v"], name="n")
+    return save([made], [shape("q", TensorProto.FLOAT, [1, 2, 3, 4]),
+                         shape("p", TensorProto.FLOAT, [1, 2, 1, 4])],
+                [helper.make_empty_tensor_value_info("k")], opset=23)
+
+
+# ---- attributes -------------------------------------------------------------
 
 @case("node 'n' (Concat): attribute 'axis' is required but missing")
 def attribute_missing():
@@ -231,7 +242,7 @@ def attribute_element_type_unknown():
     return one("Cast", ["x"], to=99)
 
 
-# ---- Constant -----------------------------------------------------------------------------------------
+# ---- Constant ---------------------------------------------------------------
 
 def constant(*attrs, inputs=(), outputs=("c",)):
     return model(graph(node("Constant", inputs, outputs, *attrs), RELU))
@@ -268,16 +279,17 @@ def constant_with_two_outputs():
     return constant(data(1, "value_int") + num(3, 1) + num(20, 2), outputs=["c", "d"])
 
 
-# ---- element types --------------------------------------------------------------------------------------
+# ---- element types ----------------------------------------------------------
 
 @case("node 'n' (Add): input 1 has type int64, an earlier one float32; they must agree")
 def inputs_of_two_types():
     made = helper.make_node("Add", ["x", "i"], ["y"], name="n")
-    return save([made], [floats("x", 2), helper.make_tensor_value_info("i", TensorProto.INT64, [2])],
-                [floats("y", 2)])
+    numbers = helper.make_tensor_value_info("i", TensorProto.INT64, [2])
+    return save([made], [floats("x", 2), numbers], [floats("y", 2)])
 
 
-@case("node 'n' (And): input 0 has type float32; operator And version 21 of domain ai.onnx takes bool",
+@case("node 'n' (And): input 0 has type float32; operator And version 21 of domain ai.onnx takes "
+      "bool",
       code=4)
 def input_of_a_type_not_taken():
     return one("And", ["x", "z"])

@@ -24,7 +24,7 @@ def given(name):
     return ("--input", "x={dir}/" + name)
 
 
-# ---- which inputs -----------------------------------------------------------------------------------
+# ---- which inputs -----------------------------------------------------------
 
 @case("input 'x' (float32[2,3]) is not given; use --input x=FILE", code=2, args=(), only="run")
 def input_not_given():
@@ -66,7 +66,7 @@ def input_file_is_a_folder(folder):
     return relu(2, 3)
 
 
-# ---- type and shape ----------------------------------------------------------------------------------
+# ---- type and shape ---------------------------------------------------------
 
 @case("input 'x' is float64, the model expects float32", args=given("a.npy"), only="run")
 def input_of_wrong_type(folder):
@@ -123,7 +123,31 @@ def symbols_that_do_not_multiply(folder):
                 [floats("x", "B", "N"), floats("z", "M", "C")], [floats("y", "B", "C")])
 
 
-# ---- broken .npy files ---------------------------------------------------------------------------------
+@case("node 'n' (Sum): broadcast dimensions: broadcast(N, M) has no value for these input shapes "
+      "(N = 2, M = 3)", only="run",
+      args=("--input", "x={dir}/a.npy", "--input", "z={dir}/b.npy"))
+def three_sizes_that_do_not_broadcast(folder):
+    """The constant decides the result's size, whatever the other two are."""
+    npy(folder, "a.npy", np.zeros(2, np.float32))
+    npy(folder, "b.npy", np.zeros(3, np.float32))
+    return save([helper.make_node("Sum", ["x", "z", "w"], ["y"], name="n")],
+                [floats("x", "N"), floats("z", "M")], [floats("y", 3)],
+                [array("w", [1, 2, 3], np.float32)])
+
+
+@case(code=0, args=given("a.npy"), only="run")
+def declared_shape_that_lies_is_not_trusted(folder):
+    npy(folder, "a.npy", np.zeros(100, np.float32))
+    body = helper.make_graph([helper.make_node("Relu", ["x"], ["m"]),
+                              helper.make_node("Neg", ["m"], ["y"])], "g",
+                             [helper.make_empty_tensor_value_info("x")],
+                             [helper.make_empty_tensor_value_info("y")],
+                             value_info=[floats("m", 2)])
+    made = helper.make_model(body, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    return made.SerializeToString(deterministic=True)
+
+
+# ---- broken .npy files ------------------------------------------------------
 
 def header(text, version=1, length=None):
     text = text.encode() + b"\n"
@@ -217,7 +241,7 @@ def npy_of_endless_empty_text(folder):
     return with_file(folder, header(descr("<U0", "(4000000000,)")))
 
 
-# ---- broken .pb files ------------------------------------------------------------------------------------
+# ---- broken .pb files -------------------------------------------------------
 
 @case("a.pb: ", "passes the end of the enclosing message", args=given("a.pb"), only="run")
 def pb_cut_off(folder):
@@ -246,7 +270,7 @@ def pb_with_external_data(folder):
     return relu(2, 3)
 
 
-# ---- values ------------------------------------------------------------------------------------------------
+# ---- values -----------------------------------------------------------------
 
 def values_case(*says, code=3):
     return case(*says, code=code, args=given("a.npy"), only="run")

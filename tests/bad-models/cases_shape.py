@@ -218,3 +218,11 @@ def rank_above_the_limit():
     return one("Unsqueeze", ["x", "a"], big, [array("a", [0])])
 
 
+@case("node 'n' (Conv): the kernel has 0 taps along spatial axis 0")
+def conv_kernel_of_size_0():
+    return one("Conv", ["x", "w"], {"x": (1, 3, 8, 8), "w": (4, 3, 0, 3)})
+
+
+@case("node 'n' (ConvTranspose): the kernel has 0 taps along spatial axis 0")
+def conv_transpose_kernel_of_size_0():
+    return one("ConvTranspose", ["x", "w"], {"x": (1, 3, 8, 8), "w": (3, 4, 0, 3)})

@@ -1,8 +1,8 @@
 """Mistakes in the data of tensors, dense and sparse."""
 import struct
 
-from wire import (FLOAT, INT8, INT32, INT64, STRING, UINT8, case, data, f32, graph, model, node, num,
-                  raw, sparse, tensor, varint, with_tensor)
+from wire import (FLOAT, INT8, INT32, INT64, STRING, UINT8, case, data, f32, graph, model, node,
+                  num, raw, sparse, tensor, varint, with_tensor)
 
 
 @case("a tensor has the dimension -2; dimensions are at least 0")
@@ -162,7 +162,7 @@ def attribute_tensor_too_short():
     return model(graph(node("ConstantOfShape", ["x"], ["y"], value)))
 
 
-# ---- sparse -----------------------------------------------------------------------------------------
+# ---- sparse -----------------------------------------------------------------
 
 def i64(*numbers):
     return raw(struct.pack(f"<{len(numbers)}q", *numbers))

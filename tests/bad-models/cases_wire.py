@@ -3,7 +3,7 @@ from wire import (FLOAT, RELU, X, Y, case, data, dims, f32, good, graph, info, m
                   raw, tag, tensor, tensor_type, varint, with_tensor)
 
 
-# ---- files that are something else ---------------------------------------------------------------
+# ---- files that are something else ------------------------------------------
 
 @case("model.onnx: the file is empty")
 def empty_file():
@@ -30,7 +30,7 @@ def zip_like_but_well_formed():
     return data(99, "no field of a model")
 
 
-# ---- cut off -------------------------------------------------------------------------------------
+# ---- cut off ----------------------------------------------------------------
 
 @case("field 1 at byte 0: its number is cut off by the end of the message")
 def cut_in_first_field():
@@ -58,7 +58,7 @@ def cut_inside_node():
     return model(data(1, data(1, "x") + tag(2, 2) + varint(40) + b"y") + X + Y)
 
 
-# ---- numbers and tags ------------------------------------------------------------------------------
+# ---- numbers and tags -------------------------------------------------------
 
 @case("its number does not fit 64 bits")
 def varint_overflow():
@@ -137,7 +137,7 @@ def unknown_fields_are_skipped():
     return model(graph(RELU, rest=deep + num(77, 5)), rest=deep + tag(600, 3) + tag(600, 4))
 
 
-# ---- right protobuf, wrong kind of field -----------------------------------------------------------
+# ---- right protobuf, wrong kind of field ------------------------------------
 
 @case("field 7 'graph'", "wire type is varint but should be length-delimited")
 def graph_is_a_number():
@@ -179,7 +179,7 @@ def name_with_nul():
     return model(graph(RELU, inputs=data(11, info(b"x\0y", tensor_type(FLOAT, 2)))))
 
 
-# ---- lists that end within a number -----------------------------------------------------------------
+# ---- lists that end within a number -----------------------------------------
 
 @case("node 'n' (Transpose)", "an attribute's list ends within a number")
 def attribute_ints_cut():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes every bad model of this folder, each into OUT/NAME/, with the files it needs beside it, and
+"""Writes every bad model of this folder, each into OUT/NAME/ with the files it needs beside it, and
 OUT/expected.json: what the program must say about each. The same bytes every time; no network.
+The expectations themselves stand beside the models, in cases_*.py.
 
 usage: make.py OUT [NAME]..
 """

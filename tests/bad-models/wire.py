@@ -30,7 +30,7 @@ def build(one, folder):
     return one.build(folder) if inspect.signature(one.build).parameters else one.build()
 
 
-# ---- wire format ------------------------------------------------------------------------------
+# ---- wire format ------------------------------------------------------------
 
 def varint(number):
     number &= (1 << 64) - 1
@@ -60,7 +60,7 @@ def f32(field, number):
     return tag(field, 5) + struct.pack("<f", number)
 
 
-# ---- the messages of ONNX, as far as they are damaged here ----------------------------------
+# ---- the messages of ONNX, as far as they are damaged here ------------------
 
 def model(graph_bytes=None, ir=10, opsets=(("", 21),), rest=b""):
     out = b"" if ir is None else num(1, ir)

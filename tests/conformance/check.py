@@ -14,7 +14,7 @@ import sys
 def main():
     binary, folder = sys.argv[1:3]
     if not (pathlib.Path(folder) / "version.txt").exists():
-        print("skipped: the node tests were not generated (make test does)")
+        print(f"skipped: {folder} was not generated (make test does)")
         return 77
     listed = pathlib.Path(__file__).with_name("unsupported.txt").read_text().splitlines()
     allowed = {line.split()[0] for line in listed if line and not line.startswith("#")}
