@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/dtype.h"
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/value.h"
 
@@ -24,13 +25,6 @@ static const struct {
     {'u', 4, SDX_DTYPE_UINT32},  {'u', 8, SDX_DTYPE_UINT64},  {'b', 1, SDX_DTYPE_BOOL},
     {'c', 8, SDX_DTYPE_COMPLEX64}, {'c', 16, SDX_DTYPE_COMPLEX128},
 };
-
-static bool host_is_little_endian(void) {
-    const uint16_t one = 1;
-    uint8_t first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
 
 /* ---- reading ---------------------------------------------------------------------------------- */
 
@@ -122,15 +116,6 @@ static sdx_status parse_header(const char *path, const sdx_file *file, npy_heade
     free(text);
     header->data = start + length;
     return status;
-}
-
-static void swap_bytes(uint8_t *data, size_t bytes, size_t unit) {
-    for (size_t at = 0; at + unit <= bytes; at += unit)
-        for (size_t i = 0; i < unit / 2; i++) {
-            uint8_t swap = data[at + i];
-            data[at + i] = data[at + unit - 1 - i];
-            data[at + unit - 1 - i] = swap;
-        }
 }
 
 /* Column-major to row-major: walks the output in order, stepping through the source. */
@@ -241,7 +226,7 @@ static sdx_status read_array(const char *path, const sdx_file *file,
     else if (bytes) memcpy(tensor->data, data, bytes);
     bool file_big = header.order == '>';
     size_t unit = header.kind == 'c' ? size / 2 : size;
-    if (unit > 1 && file_big == host_is_little_endian()) swap_bytes(tensor->data, bytes, unit);
+    if (unit > 1 && file_big == sdx_little_endian()) sdx_swap_bytes(tensor->data, bytes, unit);
     for (size_t i = 0; header.dtype == SDX_DTYPE_BOOL && i < tensor->count; i++)
         ((uint8_t *)tensor->data)[i] = ((uint8_t *)tensor->data)[i] != 0;
     return SDX_STATUS_OK;
@@ -348,7 +333,7 @@ sdx_status sdx_value_write_npy(const char *path, const sdx_tensor *tensor, sdx_e
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].dtype == dtype)
             snprintf(descr, sizeof descr, "%c%c%u",
-                     types[i].size == 1 ? '|' : host_is_little_endian() ? '<' : '>', types[i].kind,
+                     types[i].size == 1 ? '|' : sdx_little_endian() ? '<' : '>', types[i].kind,
                      types[i].size);
     size_t size = make_header(descr, tensor, header, sizeof header);
     size_t bytes = tensor->count * sdx_dtype_size(dtype);

@@ -2,14 +2,8 @@
  * small shape tensors and while a program is made for weights that cannot be used where they lie. */
 #include <string.h>
 
+#include "base/endian.h"
 #include "graph/graph.h"
-
-static bool host_is_little_endian(void) {
-    const uint16_t one = 1;
-    uint8_t first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
 
 /* Unit in which bytes are swapped on a big-endian host: half an element for complex numbers. */
 static size_t swap_unit(sdx_dtype dtype) {
@@ -22,7 +16,7 @@ bool sdx_const_in_place(const sdx_const *constant) {
     if (constant->host) return true;
     size_t unit = swap_unit(constant->dtype);
     if (sdx_dtype_file_bits(constant->dtype) != 8 * sdx_dtype_size(constant->dtype)) return false;
-    if (unit > 1 && !host_is_little_endian()) return false;
+    if (unit > 1 && !sdx_little_endian()) return false;
     return (uintptr_t)constant->data % unit == 0;
 }
 
@@ -36,13 +30,8 @@ static void decode_dense(const sdx_const *constant, uint8_t *out) {
     }
     memcpy(out, constant->data, bytes);
     size_t unit = swap_unit(constant->dtype);
-    if (constant->host || unit == 1 || host_is_little_endian()) return;
-    for (size_t at = 0; at < bytes; at += unit)
-        for (size_t i = 0; i < unit / 2; i++) {
-            uint8_t swap = out[at + i];
-            out[at + i] = out[at + unit - 1 - i];
-            out[at + unit - 1 - i] = swap;
-        }
+    if (constant->host || unit == 1 || sdx_little_endian()) return;
+    sdx_swap_bytes(out, bytes, unit);
 }
 
 /* Indices were checked and brought into flat form when the model was loaded. */

@@ -245,7 +245,8 @@ sdx_status sdx_load_attr(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope,
         for (size_t i = 0; graphs && i < out->count; i++)
             sdx_graph_at(loader->module, out->as.graphs[i])->owner = owner;
         if (*present && parts.declared && (int32_t)out->kind != parts.declared)
-            return sdx_bad(loader, parts.position, "attribute '%s' expects %s but the call gives %s",
+            return sdx_bad(loader, parts.position, "attribute '%s' expects %s but the call gives "
+                                                   "%s",
                            out->name, sdx_attr_kind_name((sdx_attr_kind)parts.declared),
                            sdx_attr_kind_name(out->kind));
         return SDX_STATUS_OK;

@@ -1,6 +1,6 @@
 /* count.c - how many nodes a model has once its functions are inlined, found without inlining them:
- * each body is looked at once, and its count is then a number. So a few kilobytes that stand for 2^40
- * nodes are refused before anything is made of them. Damage is not judged here; the loader will. */
+ * each body is looked at once, and is then a number. So a few kilobytes that stand for 2^40 nodes
+ * are refused before anything is made of them. Damage is not judged here; the loader will. */
 #include "onnx/loader.h"
 
 enum { NODE_OP_TYPE = 4, NODE_ATTRIBUTE = 5, NODE_DOMAIN = 7, NODE_OVERLOAD = 8 };

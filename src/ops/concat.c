@@ -2,7 +2,9 @@
  * several. Both see a tensor as [outer, axis * inner]. */
 #include "ops/movement.h"
 
-/* Part of `whole` between positions [first, first + length) of the axis, as a nest of rows. */
+/* ---- parts along an axis -------------------------------------------------------------------- */
+
+/* A part of `whole` as a nest of rows. */
 static sdx_box part_box(const sdx_tensor *whole, int32_t axis, int64_t length, bool to_whole) {
     const int64_t outer = (int64_t)sdx_dims_product(whole->dims, 0, axis);
     const int64_t inner = (int64_t)sdx_dims_product(whole->dims, axis + 1, whole->rank);
@@ -13,10 +15,24 @@ static sdx_box part_box(const sdx_tensor *whole, int32_t axis, int64_t length, b
     return box;
 }
 
-/* Bytes from the start of the axis to position `first`, within one row of `whole`. */
-static size_t part_offset(const sdx_tensor *whole, int32_t axis, int64_t first) {
-    return (size_t)first * sdx_dims_product(whole->dims, axis + 1, whole->rank) *
-           sdx_dtype_size(whole->dtype);
+static char *part_start(const sdx_tensor *whole, int32_t axis, int64_t first) {
+    return (char *)whole->data + (size_t)first *
+                                     sdx_dims_product(whole->dims, axis + 1, whole->rank) *
+                                     sdx_dtype_size(whole->dtype);
+}
+
+void sdx_part_read(const sdx_tensor *whole, int32_t axis, int64_t first, int64_t length,
+                   void *part, sdx_pool *pool) {
+    if (whole->count == 0 || length == 0) return;
+    const sdx_box box = part_box(whole, axis, length, false);
+    sdx_box_copy(&box, sdx_dtype_size(whole->dtype), part_start(whole, axis, first), part, pool);
+}
+
+void sdx_part_write(sdx_tensor *whole, int32_t axis, int64_t first, int64_t length,
+                    const void *part, sdx_pool *pool) {
+    if (whole->count == 0 || length == 0) return;
+    const sdx_box box = part_box(whole, axis, length, true);
+    sdx_box_copy(&box, sdx_dtype_size(whole->dtype), part, part_start(whole, axis, first), pool);
 }
 
 /* ---- Concat --------------------------------------------------------------------------------- */
@@ -98,10 +114,7 @@ static sdx_status concat_run(sdx_call *call) {
     if (out->count == 0) return SDX_STATUS_OK;
     for (uint32_t i = 0; i < call->in_count; ++i) {
         const sdx_tensor *in = sdx_in(call, i);
-        if (in->count == 0) continue; /* data may be NULL; its length on the axis is 0 */
-        const sdx_box box = part_box(out, axis, in->dims[axis], true);
-        sdx_box_copy(&box, sdx_dtype_size(out->dtype), in->data,
-                     (char *)out->data + part_offset(out, axis, first), call->host->pool);
+        sdx_part_write(out, axis, first, in->dims[axis], in->data, call->host->pool);
         first += in->dims[axis];
     }
     return SDX_STATUS_OK;
@@ -246,12 +259,7 @@ static sdx_status split_run(sdx_call *call) {
     for (uint32_t o = 0; o < call->out_count; ++o) {
         const int64_t length = split_plain_length(call, p, in->dims[axis], o);
         sdx_tensor *out = sdx_out(call, o);
-        if (out && length > 0) {
-            const sdx_box box = part_box(in, axis, length, false);
-            sdx_box_copy(&box, sdx_dtype_size(in->dtype),
-                         (const char *)in->data + part_offset(in, axis, first), out->data,
-                         call->host->pool);
-        }
+        if (out) sdx_part_read(in, axis, first, length, out->data, call->host->pool);
         first += length;
     }
     return SDX_STATUS_OK;

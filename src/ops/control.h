@@ -111,10 +111,5 @@ sdx_status sdx_stack_put(sdx_call *call, sdx_stack *stack, int64_t position,
 sdx_status sdx_stack_finish(sdx_call *call, sdx_stack *stack, uint32_t o, int64_t rounds,
                             const sdx_type *shown);
 
-/* Positions [first, first + length) on an axis of `whole`, to or from contiguous memory. */
-void sdx_part_read(const sdx_tensor *whole, int32_t axis, int64_t first, int64_t length,
-                   void *part, sdx_pool *pool);
-void sdx_part_write(sdx_tensor *whole, int32_t axis, int64_t first, int64_t length,
-                    const void *part, sdx_pool *pool);
 
 #endif

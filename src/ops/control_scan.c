@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops/control.h"
+#include "ops/movement.h"
 
 typedef struct scan_params {
     sdx_subgraph body; /* inputs: states, elements; outputs: states, elements */

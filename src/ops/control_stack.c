@@ -1,45 +1,12 @@
 /* control_stack.c - collects the tensors that a body makes round by round: the scan outputs of Loop
  * and Scan. Each is copied to its place at once, so that nothing of a round has to be kept; where
- * the number of rounds is not known, the memory doubles when it is full. Also the copy of a part
- * along an axis, which the sequence operators use too. */
+ * the number of rounds is not known, the memory doubles when it is full. */
 #include <string.h>
 
 #include "ops/control.h"
 #include "ops/movement.h"
 
 #define FIRST_CAPACITY 8
-
-/* ---- parts along an axis -------------------------------------------------------------------- */
-
-static sdx_box part_box(const sdx_tensor *whole, int32_t axis, int64_t length, bool to_whole) {
-    const int64_t outer = (int64_t)sdx_dims_product(whole->dims, 0, axis);
-    const int64_t inner = (int64_t)sdx_dims_product(whole->dims, axis + 1, whole->rank);
-    const int64_t in_whole = whole->dims[axis] * inner, in_part = length * inner;
-    sdx_box box = {0};
-    sdx_box_add(&box, outer, to_whole ? in_part : in_whole, to_whole ? in_whole : in_part);
-    sdx_box_add(&box, in_part, 1, 1);
-    return box;
-}
-
-static char *part_start(const sdx_tensor *whole, int32_t axis, int64_t first) {
-    return (char *)whole->data + (size_t)first *
-                                     sdx_dims_product(whole->dims, axis + 1, whole->rank) *
-                                     sdx_dtype_size(whole->dtype);
-}
-
-void sdx_part_read(const sdx_tensor *whole, int32_t axis, int64_t first, int64_t length,
-                   void *part, sdx_pool *pool) {
-    if (whole->count == 0 || length == 0) return;
-    const sdx_box box = part_box(whole, axis, length, false);
-    sdx_box_copy(&box, sdx_dtype_size(whole->dtype), part_start(whole, axis, first), part, pool);
-}
-
-void sdx_part_write(sdx_tensor *whole, int32_t axis, int64_t first, int64_t length,
-                    const void *part, sdx_pool *pool) {
-    if (whole->count == 0 || length == 0) return;
-    const sdx_box box = part_box(whole, axis, length, true);
-    sdx_box_copy(&box, sdx_dtype_size(whole->dtype), part, part_start(whole, axis, first), pool);
-}
 
 /* ---- stacks --------------------------------------------------------------------------------- */
 

@@ -34,6 +34,14 @@ void sdx_move_bytes(const void *from, void *to, size_t bytes, sdx_pool *pool);
 void sdx_fill_row(void *to, const void *element, size_t unit, size_t count);
 void sdx_move_fill(void *to, const void *element, size_t unit, size_t count, sdx_pool *pool);
 
+/* ---- parts along an axis (concat.c) --------------------------------------------------------- */
+
+/* Positions [first, first + length) on an axis of `whole`, to or from contiguous memory. */
+void sdx_part_read(const sdx_tensor *whole, int32_t axis, int64_t first, int64_t length,
+                   void *part, sdx_pool *pool);
+void sdx_part_write(sdx_tensor *whole, int32_t axis, int64_t first, int64_t length,
+                    const void *part, sdx_pool *pool);
+
 /* ---- elements (shape_common.c) -------------------------------------------------------------- */
 
 #define SDX_MAX_UNIT 16

@@ -1,6 +1,7 @@
 /* sequence_split.c - between a tensor and a sequence of its parts: SplitToSequence and
  * ConcatFromSequence. */
 #include "ops/control.h"
+#include "ops/movement.h"
 
 /* ---- SplitToSequence ------------------------------------------------------------------------ */
 

@@ -1,12 +1,12 @@
 /* onnx_model.h - what tests of the loader share: writing attributes, functions and tensors beyond
- * tiny_model.h, and loading, running and checking a model in a few calls. Include after cmocka.h. */
+ * tiny_model.h; loading, running and checking a model in a few calls. Include after cmocka.h. */
 #ifndef SDX_TESTS_ONNX_MODEL_H
 #define SDX_TESTS_ONNX_MODEL_H
 
 #include "sardonyx.h"
 #include "tiny_model.h"
 
-/* ---- writing more of a model than tiny_model.h does ------------------------------------------- */
+/* ---- writing more of a model than tiny_model.h does ------------------------------------- */
 
 enum { GRAPH_NODE = 1, FUNCTION_NODE = 7 };
 enum { A_FLOAT = 1, A_INT, A_STRING, A_TENSOR, A_GRAPH, A_FLOATS, A_INTS, A_STRINGS, A_TENSORS,
@@ -21,8 +21,8 @@ static inline void names(sdx_pb_writer *out, uint32_t field, const char *list) {
 }
 
 /* An open node: attributes may follow; sdx_pb_write_end closes it. */
-static inline size_t node_begin(sdx_pb_writer *out, uint32_t field, const char *op, const char *domain,
-                         const char *inputs, const char *outputs) {
+static inline size_t node_begin(sdx_pb_writer *out, uint32_t field, const char *op,
+                                const char *domain, const char *inputs, const char *outputs) {
     size_t node = sdx_pb_write_begin(out, field);
     names(out, 1, inputs);
     names(out, 2, outputs);
@@ -32,7 +32,7 @@ static inline size_t node_begin(sdx_pb_writer *out, uint32_t field, const char *
 }
 
 static inline void node(sdx_pb_writer *out, uint32_t field, const char *op, const char *domain,
-                 const char *inputs, const char *outputs) {
+                        const char *inputs, const char *outputs) {
     sdx_pb_write_end(out, node_begin(out, field, op, domain, inputs, outputs));
 }
 
@@ -63,7 +63,7 @@ static inline void import(sdx_pb_writer *out, uint32_t field, const char *domain
 }
 
 static inline void tensor_body(sdx_pb_writer *out, int dtype, const char *name, int64_t count,
-                        const void *data, size_t bytes) {
+                               const void *data, size_t bytes) {
     if (count >= 0) sdx_pb_write_varint(out, 1, (uint64_t)count);
     sdx_pb_write_varint(out, 2, (uint64_t)dtype);
     if (name) tiny_text(out, 8, name);
@@ -71,7 +71,7 @@ static inline void tensor_body(sdx_pb_writer *out, int dtype, const char *name, 
 }
 
 static inline void sparse_body(sdx_pb_writer *out, const char *name, const float *values,
-                        const int64_t *at, int64_t count, int64_t size) {
+                               const int64_t *at, int64_t count, int64_t size) {
     size_t part = sdx_pb_write_begin(out, 1);
     tensor_body(out, SDX_DTYPE_FLOAT32, name, count, values, (size_t)count * 4);
     sdx_pb_write_end(out, part);
@@ -87,7 +87,7 @@ static inline void output(tiny_model *m, const char *name) {
     sdx_pb_write_end(&m->out, info);
 }
 
-/* ---- loading and running --------------------------------------------------------------------------- */
+/* ---- loading and running ---------------------------------------------------------------- */
 
 typedef struct session {
     sdx_model *model;
@@ -113,8 +113,8 @@ static inline void prepare(session *s) {
         fail_msg("%s", s->error.message);
 }
 
-static inline void give(session *s, size_t index, sdx_dtype dtype, int32_t rank, const int64_t *dims,
-                 const void *data) {
+static inline void give(session *s, size_t index, sdx_dtype dtype, int32_t rank,
+                        const int64_t *dims, const void *data) {
     sdx_tensor tensor;
     assert_int_equal(sdx_tensor_init(&tensor, dtype, rank, dims, (void *)(uintptr_t)data, NULL),
                      SDX_STATUS_OK);
@@ -145,7 +145,7 @@ static inline void end(session *s, tiny_model *m) {
 }
 
 static inline void expect_failure(tiny_model *m, const sdx_load_options *options, sdx_status want,
-                           const char *sentence) {
+                                  const char *sentence) {
     sdx_model *model = (sdx_model *)(uintptr_t)1;
     sdx_error error;
     assert_false(m->out.failed);
@@ -157,7 +157,7 @@ static inline void expect_failure(tiny_model *m, const sdx_load_options *options
     tiny_free(m);
 }
 
-/* ---- pieces of models ---------------------------------------------------------------------------- */
+/* ---- pieces of models ------------------------------------------------------------------- */
 
 static inline void write_small_graph(sdx_pb_writer *out, uint32_t field, const char *name) {
     size_t graph = sdx_pb_write_begin(out, field);

@@ -1,5 +1,5 @@
 /* test_external.c - data files beside a model: ranges, checksums, and that no path, link or special
- * file leads out of the folder that was named. Also SHA-1 itself, and files as the loader opens them. */
+ * file leads out of the folder that was named. Also SHA-1 itself, and tensors as files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "base/sha1.h"
 #include "onnx_model.h"
 
-/* ---- a folder of its own for each test ----------------------------------------------------------- */
+/* ---- a folder of its own for each test -------------------------------------------------- */
 
 typedef struct place {
     char root[64]; /* holds model/, the folder that data may come from, and outside/ */
@@ -55,7 +55,7 @@ static int tear_down(void **state) {
     return result;
 }
 
-/* ---- models ------------------------------------------------------------------------------------------ */
+/* ---- models ----------------------------------------------------------------------------- */
 
 /* w, float32[3], lies elsewhere; what is NULL is not written. */
 typedef struct where {
@@ -141,7 +141,7 @@ static void expect_refusal(const place *p, const where *at, sdx_status want, con
 
 static const float numbers[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* ---- ranges --------------------------------------------------------------------------------------------- */
+/* ---- ranges ----------------------------------------------------------------------------- */
 
 static void offsets_and_lengths(void **state) {
     const place *p = *state;
@@ -195,7 +195,7 @@ static void one_file_serves_many_tensors(void **state) {
     tiny_free(&m);
 }
 
-/* ---- checksums --------------------------------------------------------------------------------------------- */
+/* ---- checksums -------------------------------------------------------------------------- */
 
 static void hex(const uint8_t digest[20], char text[41], const char *digits) {
     for (int i = 0; i < 20; i++) {
@@ -267,7 +267,7 @@ static void checksums_of_the_whole_file(void **state) {
                    "checksum");
 }
 
-/* ---- the folder is not left ------------------------------------------------------------------------------------ */
+/* ---- the folder is not left ------------------------------------------------------------- */
 
 static void paths_that_leave_are_refused(void **state) {
     const place *p = *state;
@@ -371,7 +371,7 @@ static void another_folder_may_be_named(void **state) {
     tiny_free(&m);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------ */
 
 static void files_mapped_and_copied(void **state) {
     const place *p = *state;
@@ -414,7 +414,7 @@ static void files_are_replaced_whole(void **state) {
     assert_non_null(strstr(error.message, "cannot write"));
 }
 
-/* ---- .npy and .pb ------------------------------------------------------------------------------------------------ */
+/* ---- .npy and .pb ----------------------------------------------------------------------- */
 
 static void npy_files_come_back(void **state) {
     const place *p = *state;
@@ -442,7 +442,8 @@ static void npy_files_come_back(void **state) {
     static const sdx_string words[2] = {{"h\xc3\xa9llo", 6}, {"", 0}};
     sdx_tensor text;
     sdx_value *value = NULL;
-    sdx_tensor_init(&text, SDX_DTYPE_STRING, 1, (const int64_t[]){2}, (void *)(uintptr_t)words, NULL);
+    sdx_tensor_init(&text, SDX_DTYPE_STRING, 1, (const int64_t[]){2}, (void *)(uintptr_t)words,
+                    NULL);
     assert_int_equal(sdx_value_write_npy(path_in(p, "outside/t.npy"), &text, NULL), 0);
     assert_int_equal(sdx_value_read_npy(path_in(p, "outside/t.npy"), NULL, &value, NULL), 0);
     const sdx_string *got = sdx_value_tensor(value)->data;

@@ -1,5 +1,5 @@
 /* test_graph.c - the module's tables, the order of nodes and what subgraphs capture, types as text,
- * and constants from file bytes to memory layout: every element type, packed, sparse, misaligned. */
+ * and constants from file bytes to memory layout: all element types, packed, sparse, misaligned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "graph/graph.h"
 
-/* ---- an allocator that counts and fails ------------------------------------------------------ */
+/* ---- an allocator that counts and fails ------------------------------------------------- */
 
 typedef struct purse {
     size_t held, calls;
@@ -36,7 +36,7 @@ static sdx_module *new_module(void) {
     return module;
 }
 
-/* ---- tables -------------------------------------------------------------------------------------- */
+/* ---- tables ----------------------------------------------------------------------------- */
 
 static void ids_grow_and_entries_start_empty(void **state) {
     (void)state;
@@ -108,7 +108,7 @@ static void creation_survives_lack_of_memory(void **state) {
     assert_true(n > 4);
 }
 
-/* ---- order --------------------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------------ */
 
 typedef struct net {
     sdx_module *module;
@@ -276,7 +276,7 @@ static void cycles_are_named(void **state) {
     expect_cycle(&n, "loop");
 }
 
-/* ---- captures ------------------------------------------------------------------------------------ */
+/* ---- captures --------------------------------------------------------------------------- */
 
 static bool captures(const net *n, sdx_id graph, unsigned value) {
     const sdx_graph *g = sdx_graph_at(n->module, graph);
@@ -346,7 +346,7 @@ static void sorting_survives_lack_of_memory(void **state) {
     }
 }
 
-/* ---- types as text ------------------------------------------------------------------------------- */
+/* ---- types as text ---------------------------------------------------------------------- */
 
 static void check_text(const sdx_module *module, const sdx_type *type, const char *want) {
     char buffer[200];
@@ -383,8 +383,8 @@ static void types_as_text(void **state) {
     check_text(module, &list, "sequence(float32[batch,3,batch*2,?])");
     check_text(module, &(sdx_type){.kind = SDX_KIND_OPTIONAL, .inner = &list},
                "optional(sequence(float32[batch,3,batch*2,?]))");
-    check_text(module, &(sdx_type){.kind = SDX_KIND_MAP, .dtype = SDX_DTYPE_STRING, .inner = &tensor},
-               "map(string,float32[batch,3,batch*2,?])");
+    sdx_type map = {.kind = SDX_KIND_MAP, .dtype = SDX_DTYPE_STRING, .inner = &tensor};
+    check_text(module, &map, "map(string,float32[batch,3,batch*2,?])");
     check_text(module, &(sdx_type){.kind = SDX_KIND_NONE}, "?");
     sdx_type deep[40];
     for (int i = 0; i < 40; i++)
@@ -394,7 +394,7 @@ static void types_as_text(void **state) {
     sdx_module_release(module);
 }
 
-/* ---- constants --------------------------------------------------------------------------------------- */
+/* ---- constants -------------------------------------------------------------------------- */
 
 /* Bytes that an order of bytes applies to: half a complex number. */
 static size_t unit_of(sdx_dtype dtype) {

@@ -12,7 +12,7 @@
 
 #include "onnx_model.h"
 
-/* ---- functions ----------------------------------------------------------------------------------------- */
+/* ---- functions -------------------------------------------------------------------------- */
 
 static size_t function_begin(sdx_pb_writer *out, const char *name, const char *overload,
                              const char *inputs, const char *outputs) {
@@ -93,7 +93,7 @@ static void functions_are_inlined(void **state) {
     end(&s, &m);
 }
 
-/* choose(c, a, {g}) = If(c) g else g: the graph comes with the call and reads the caller's values. */
+/* choose(c, {g}) = If(c) g else g: the graph comes with the call and reads the caller's values. */
 static void graph_handed_to_a_function(void **state) {
     (void)state;
     tiny_model m;
@@ -131,7 +131,7 @@ static void graph_handed_to_a_function(void **state) {
     end(&s, &m);
 }
 
-/* ---- subgraphs ----------------------------------------------------------------------------------------- */
+/* ---- subgraphs -------------------------------------------------------------------------- */
 
 static void branch(tiny_model *m, const char *attribute, const char *op, const char *inputs,
                    bool shadow) {
@@ -175,7 +175,7 @@ static void subgraphs_see_outer_names_and_may_shadow_them(void **state) {
     end(&s, &m);
 }
 
-/* ---- ways to load ---------------------------------------------------------------------------------------- */
+/* ---- ways to load ----------------------------------------------------------------------- */
 
 typedef struct source {
     const uint8_t *data;
@@ -251,7 +251,7 @@ static void nothing_to_load(void **state) {
     sdx_context_release(NULL);
 }
 
-/* ---- what a model says about itself ---------------------------------------------------------------------- */
+/* ---- what a model says about itself ----------------------------------------------------- */
 
 static void warn(void *user, sdx_log_level level, const char *message) {
     assert_int_equal(level, SDX_LOG_WARNING);
@@ -357,7 +357,7 @@ static void unsupported_operators_are_all_kept(void **state) {
     expect_failure(&m, NULL, SDX_STATUS_UNSUPPORTED, "operator 'Nonsense'");
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------ */
+/* ---- limits ----------------------------------------------------------------------------- */
 
 static void limits_hold(void **state) {
     (void)state;
@@ -404,7 +404,7 @@ static void limits_hold(void **state) {
     expect_failure(&m, &options, SDX_STATUS_LIMIT, "nest deeper than the limit of 1");
 }
 
-/* ---- little memory ----------------------------------------------------------------------------------------- */
+/* ---- little memory ---------------------------------------------------------------------- */
 
 typedef struct purse {
     size_t held, calls;
@@ -474,7 +474,8 @@ static sdx_status whole_way(const tiny_model *m, const sdx_allocator *allocator,
         status = sdx_context_create(s.program, &context, &s.context, error);
     if (status == SDX_STATUS_OK) status = sdx_context_set_input(s.context, 0, &x, error);
     if (status == SDX_STATUS_OK) status = sdx_context_set_input(s.context, 1, &c, error);
-    for (int i = 0; status == SDX_STATUS_OK && i < 2; i++) status = sdx_context_run(s.context, error);
+    for (int i = 0; status == SDX_STATUS_OK && i < 2; i++)
+        status = sdx_context_run(s.context, error);
     if (status == SDX_STATUS_OK) {
         check_floats(&s, 0, (const float[]){2, -3}, 2);
         assert_int_equal(sdx_context_output(s.context, 1)->count, 4);

@@ -13,7 +13,7 @@
 
 #include "onnx_model.h"
 
-/* ---- attributes -------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------- */
 
 static void check_attribute(const session *s, size_t index, const char *want) {
     char text[256], cut[5];
@@ -100,7 +100,7 @@ static void attributes_packed_and_defaulted(void **state) {
     end(&s, &m);
 }
 
-/* ---- constants ------------------------------------------------------------------------------------- */
+/* ---- constants -------------------------------------------------------------------------- */
 
 static void constant_in_every_spelling(void **state) {
     (void)state;
@@ -164,7 +164,7 @@ static void constant_in_every_spelling(void **state) {
     end(&s, &m);
 }
 
-/* ---- typed fields and raw data ------------------------------------------------------------------------- */
+/* ---- typed fields and raw data ---------------------------------------------------------- */
 
 enum { F32_DATA = 4, I32_DATA = 5, I64_DATA = 7, F64_DATA = 10, U64_DATA = 11 };
 
@@ -309,7 +309,7 @@ static void float_data_unpacked(void **state) {
     end(&s, &m);
 }
 
-/* ---- inputs and initializers ----------------------------------------------------------------------------- */
+/* ---- inputs and initializers ------------------------------------------------------------ */
 
 static void before_ir_4_initializers_are_no_inputs(void **state) {
     (void)state;
@@ -426,7 +426,7 @@ static void dims_by_name(void **state) {
 
 static void wrong_size_behind_an_expression_is_seen_in_every_run(void **state) {
     (void)state;
-    /* The symbols stay as they were, so the plan does; what was handed in must still be looked at. */
+    /* The symbols stay as they were, and so does the plan; what comes in must still be checked. */
     static const float many[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     tiny_model m;
     session s;
