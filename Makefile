@@ -7,8 +7,7 @@ MODELS := build/models
 PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
-        conformance-data bench-load \
-        clean format help
+        conformance-data conformance bench-load clean format help
 
 all: build
 
@@ -16,6 +15,7 @@ help:
 	@echo "make            build/sardonyx, build/libsardonyx.a, build/libsardonyx.so"
 	@echo "make demo       make a pretrained classifier, inspect it, run it"
 	@echo "make test       every test; ends with 'N passed, N failed, N skipped'"
+	@echo "make conformance  the ONNX node tests, ONNX's own runner, the schemas, scikit-learn"
 	@echo "make asan|tsan|debug   the same library with sanitizers or without optimisation"
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
@@ -53,6 +53,9 @@ references: models
 conformance-data: setup-test
 	@$(PYTHON) tests/conformance/generate.py build/conformance
 	@$(PYTHON) tests/conformance/sklearn_models.py build/sklearn
+
+conformance: build conformance-data
+	@cd build && ctest --output-on-failure -R '^conformance'
 
 test: build asan references conformance-data
 	@tests/run.sh
