@@ -81,6 +81,19 @@ def function_calls_too_deep():
     return calling(*chain, last, nodes=[call("f0", ["x"], ["y"])])
 
 
+@case("subgraphs and functions nest deeper than the limit of 64", code=1)
+def function_calls_far_too_deep():
+    """As many frames as functions would be more than the stack holds."""
+    def chained(index):
+        last = index == 199999
+        body = node("Relu" if last else f"f{index + 1}", ["a"], ["b"],
+                    domain="" if last else DOMAIN)
+        return data(25, data(1, f"f{index}") + data(10, DOMAIN) + data(4, "a") + data(5, "b") +
+                    data(7, body) + data(9, num(2, 21)))
+    return model(data(1, node("f0", ["x"], ["y"], domain=DOMAIN)) + X + Y,
+                 opsets=[("", 21), (DOMAIN, 1)], rest=b"".join(map(chained, range(200000))))
+
+
 @case("function 'f' is defined twice")
 def function_twice():
     one = function("f", ["a"], ["b"], [relu("a", "b")])

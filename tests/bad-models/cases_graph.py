@@ -33,6 +33,12 @@ def initializer_twice():
     return model(graph(node("Add", ["x", "w"], ["y"]), inits=[w, w]))
 
 
+@case("initializer 'x': the name is defined twice")
+def initializer_twice_for_one_input():
+    x = tensor(FLOAT, [2, 3], raw(b"\0" * 24), name="x")
+    return model(graph(RELU, inits=[x, x]))
+
+
 @case("an initializer has no name")
 def initializer_without_name():
     return model(graph(RELU, inits=[tensor(FLOAT, [1], raw(b"\0" * 4), name="")]))

@@ -157,6 +157,28 @@ static inline void expect_failure(tiny_model *m, const sdx_load_options *options
     tiny_free(m);
 }
 
+/* ---- an allocator that counts and fails ------------------------------------------------- */
+
+typedef struct purse {
+    size_t held, calls;
+    size_t fail_at; /* this call fails; 0: none */
+    bool for_good;  /* and all after it */
+} purse;
+
+static inline void *purse_allocate(void *user, size_t size, size_t alignment) {
+    purse *p = user;
+    p->calls++;
+    if (p->fail_at && (p->calls == p->fail_at || (p->for_good && p->calls > p->fail_at)))
+        return NULL;
+    p->held += size;
+    return sdx_default_allocator.allocate(NULL, size, alignment);
+}
+
+static inline void purse_release(void *user, void *memory, size_t size) {
+    ((purse *)user)->held -= size;
+    sdx_default_allocator.release(NULL, memory, size);
+}
+
 /* ---- pieces of models ------------------------------------------------------------------- */
 
 static inline void write_small_graph(sdx_pb_writer *out, uint32_t field, const char *name) {

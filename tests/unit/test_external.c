@@ -161,8 +161,10 @@ static void offsets_and_lengths(void **state) {
                    "offset 33 and length 12 pass its end");
     expect_refusal(p, &(where){.location = "w.bin", .length = "33"}, SDX_STATUS_BAD_MODEL,
                    "offset 0 and length 33 pass its end");
-    /* 2^64 - 4, so that the sum of offset and length would wrap around. */
-    expect_refusal(p, &(where){.location = "w.bin", .offset = "8", .length = "9999999999999999999"},
+    /* Twice 2^63: a sum would wrap around to nothing. */
+    expect_refusal(p,
+                   &(where){.location = "w.bin", .offset = "9223372036854775808",
+                            .length = "9223372036854775808"},
                    SDX_STATUS_BAD_MODEL, "pass its end");
     expect_refusal(p, &(where){.location = "w.bin", .length = "16"}, SDX_STATUS_BAD_MODEL,
                    "tensor 'w' has 16 bytes of data; its shape and type need 12");

@@ -93,6 +93,27 @@ static void functions_are_inlined(void **state) {
     end(&s, &m);
 }
 
+/* Loop over n rounds that doubles `from`, into the open graph. */
+static void write_doubling(tiny_model *m, const char *rounds, const char *from, const char *to) {
+    char inputs[64];
+    snprintf(inputs, sizeof inputs, "%s,,%s", rounds, from);
+    size_t mark = node_begin(&m->out, GRAPH_NODE, "Loop", "", inputs, to);
+    size_t attr = attr_begin(&m->out, 5, "body", A_GRAPH);
+    tiny_model body = {.out = m->out};
+    body.graph = sdx_pb_write_begin(&body.out, 6);
+    tiny_value(&body, 11, "i", SDX_DTYPE_INT64, "");
+    tiny_value(&body, 11, "k", SDX_DTYPE_BOOL, "");
+    tiny_value(&body, 11, "d", SDX_DTYPE_FLOAT32, "2");
+    tiny_node(&body, "Identity", "k", "k2");
+    tiny_node(&body, "Add", "d,d", "d2");
+    output(&body, "k2");
+    output(&body, "d2");
+    tiny_end(&body);
+    m->out = body.out;
+    sdx_pb_write_end(&m->out, attr);
+    sdx_pb_write_end(&m->out, mark);
+}
+
 /* choose(c, {g}) = If(c) g else g: the graph comes with the call and reads the caller's values. */
 static void graph_handed_to_a_function(void **state) {
     (void)state;
@@ -101,11 +122,13 @@ static void graph_handed_to_a_function(void **state) {
     tiny_begin(&m, 21);
     tiny_value(&m, 11, "x", 1, "2");
     tiny_value(&m, 11, "c", 9, "");
+    tiny_value(&m, 11, "n", 7, "");
     size_t n = node_begin(&m.out, GRAPH_NODE, "choose", "local", "c", "y");
     size_t attr = attr_begin(&m.out, 5, "g", A_GRAPH);
     tiny_model body = {.out = m.out};
     body.graph = sdx_pb_write_begin(&body.out, 6);
-    tiny_node(&body, "Add", "x,late", "sum");
+    write_doubling(&body, "n", "x", "big"); /* nests within the handed graph */
+    tiny_node(&body, "Add", "big,late", "sum");
     output(&body, "sum");
     tiny_end(&body);
     m.out = body.out;
@@ -126,8 +149,9 @@ static void graph_handed_to_a_function(void **state) {
     prepare(&s);
     give(&s, 0, SDX_DTYPE_FLOAT32, 1, (const int64_t[]){2}, (const float[]){1, 5});
     give(&s, 1, SDX_DTYPE_BOOL, 0, NULL, (const uint8_t[]){1});
+    give(&s, 2, SDX_DTYPE_INT64, 0, NULL, (const int64_t[]){3});
     run(&s);
-    check_floats(&s, 0, (const float[]){2, 10}, 2);
+    check_floats(&s, 0, (const float[]){9, 45}, 2);
     end(&s, &m);
 }
 
@@ -405,26 +429,6 @@ static void limits_hold(void **state) {
 }
 
 /* ---- little memory ---------------------------------------------------------------------- */
-
-typedef struct purse {
-    size_t held, calls;
-    size_t fail_at; /* this call fails; 0: none */
-    bool for_good;  /* and all after it */
-} purse;
-
-static void *purse_allocate(void *user, size_t size, size_t alignment) {
-    purse *p = user;
-    p->calls++;
-    if (p->fail_at && (p->calls == p->fail_at || (p->for_good && p->calls > p->fail_at)))
-        return NULL;
-    p->held += size;
-    return sdx_default_allocator.allocate(NULL, size, alignment);
-}
-
-static void purse_release(void *user, void *memory, size_t size) {
-    ((purse *)user)->held -= size;
-    sdx_default_allocator.release(NULL, memory, size);
-}
 
 /* A bit of everything: functions, a branch, a loop over data, sparse and string constants. */
 static void rich_model(tiny_model *m) {

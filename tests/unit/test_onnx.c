@@ -393,7 +393,11 @@ static void default_of_a_body_input_is_not_used(void **state) {
     sdx_pb_write_end(&m.out, mark);
     output(&m, "y");
     tiny_end(&m);
-    load(&s, &m);
+    purse p = {0};
+    sdx_allocator allocator = {&p, purse_allocate, purse_release};
+    load_with(&s, &m,
+              &(sdx_load_options){.struct_size = sizeof(sdx_load_options),
+                                  .allocator = &allocator});
     prepare(&s);
     for (int i = 0; i < 2; i++) {
         give(&s, 0, SDX_DTYPE_FLOAT32, 1, (const int64_t[]){1}, (const float[]){1});
@@ -401,6 +405,7 @@ static void default_of_a_body_input_is_not_used(void **state) {
         check_floats(&s, 0, (const float[]){8}, 1);
     }
     end(&s, &m);
+    assert_int_equal(p.held, 0); /* the values handed to the body are not kept */
 }
 
 static void dims_by_name(void **state) {
