@@ -21,15 +21,10 @@ static sdx_status check_arity(const sdx_node *node, const sdx_op_def *def, sdx_e
                            : def->min_in == def->max_in ? "%u inputs, expected %u"
                                                         : "%u inputs, expected %u to %u",
                            inputs, def->min_in, def->max_in);
-    /* Operators with any number of inputs look for themselves: Loop and Scan may lack their first. */
-    for (uint32_t i = 0; i < def->min_in && def->max_in != SDX_VARIADIC; i++)
-        if (node->inputs[i] == SDX_NONE)
-            return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, node->position,
-                               "input %u is required but left out", i);
     for (uint32_t i = 0; i < def->min_in; i++)
         if (node->inputs[i] == SDX_NONE)
             return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, node->position,
-                               "input %u is left out but required", i);
+                               "input %u is required but left out", i);
     if (outputs < def->min_out || (def->max_out != SDX_VARIADIC && outputs > def->max_out))
         return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, node->position,
                            def->min_out == def->max_out ? "%u outputs, expected %u"
