@@ -22,7 +22,7 @@ typedef struct command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 } command;
 
-extern const command cmd_inspect, cmd_run, cmd_test, cmd_ops;
+extern const command cmd_inspect, cmd_run, cmd_test, cmd_plan, cmd_ops;
 
 /* ---- options: arguments.c ---- */
 
@@ -115,5 +115,7 @@ typedef struct tolerance {
  * |got - want| <= atol + rtol * |want|. On a difference, writes what and where into message. */
 bool values_close(const sdx_value *got, const sdx_value *want, const tolerance *tol,
                   char *message, size_t size);
+/* A fingerprint of kinds, types, shapes and bits, chained onto `print` (0 to begin with). */
+uint64_t value_print(const sdx_value *value, uint64_t print);
 
 #endif

@@ -194,8 +194,10 @@ static int make_plan(inspection *in) {
     sdx_context *context = NULL;
     sdx_error error;
     sdx_context_options options = {.struct_size = sizeof options, .threads = 1};
+    sdx_program_options made_for = {.struct_size = sizeof made_for, .optimize = 3,
+                                    .fixed = in->dims.items, .fixed_count = in->dims.count};
     bool good =
-        sdx_program_create(in->model, NULL, &program, &error) == SDX_STATUS_OK &&
+        sdx_program_create(in->model, &made_for, &program, &error) == SDX_STATUS_OK &&
         sdx_context_create(program, &options, &context, &error) == SDX_STATUS_OK &&
         sdx_context_bind_dims(context, in->dims.items, in->dims.count, &error) == SDX_STATUS_OK;
     in->memory.struct_size = sizeof in->memory;

@@ -14,7 +14,8 @@ static const char help[] =
     "  --input NAME=FILE  an input from a .npy file, or from a .pb file that holds what the model\n"
     "                     declares: a TensorProto, SequenceProto or OptionalProto\n"
     "  --random SEED      inputs not given: floats in [0, 1), integers 0 to 3, from the seed\n"
-    "  --dim NAME=N       the size of a named dimension, for random inputs\n"
+    "  --dim NAME=N       the size of a named dimension: of random inputs, and the program is made\n"
+    "                     for this size alone\n"
     "  --output DIR       write each output to DIR/NAME.npy; in NAME, whatever is not a letter,\n"
     "                     digit, '.', '-' or '_' becomes '_'\n"
     "  --format F         npy (default) or pb; sequences and maps are always pb\n"
@@ -250,11 +251,14 @@ static int execute(run_session *s, const run_options *o) {
 static int run_model(run_session *s, const run_options *o) {
     sdx_error error;
     double start = now_ms();
-    sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)o->optimize};
+    sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)o->optimize,
+                                   .fixed = o->dims.items, .fixed_count = o->dims.count};
     sdx_context_options context = {.struct_size = sizeof context, .threads = (uint32_t)o->threads,
                                    .seed = o->seed > 0 ? (uint64_t)o->seed : 0};
-    if (sdx_model_load_file(o->model, NULL, &s->model, &error) != SDX_STATUS_OK ||
-        sdx_program_create(s->model, &program, &s->program, &error) != SDX_STATUS_OK ||
+    if (sdx_model_load_file(o->model, NULL, &s->model, &error) != SDX_STATUS_OK)
+        return report_error(o->model, &error);
+    if (!dims_check(&o->dims, s->model)) return EXIT_USAGE;
+    if (sdx_program_create(s->model, &program, &s->program, &error) != SDX_STATUS_OK ||
         sdx_context_create(s->program, &context, &s->context, &error) != SDX_STATUS_OK)
         return report_error(o->model, &error);
     s->load_ms = now_ms() - start;
@@ -262,7 +266,6 @@ static int run_model(run_session *s, const run_options *o) {
     sdx_model_get_info(s->model, &s->info);
     s->files = calloc(s->info.output_count + 1, sizeof *s->files);
     if (!s->files) return out_of_memory();
-    if (!dims_check(&o->dims, s->model)) return EXIT_USAGE;
     int code = set_inputs(s, o);
     if (code == EXIT_OK) code = execute(s, o);
     if (code == EXIT_OK && o->output) code = write_results(s, o->output, o->format == 1);

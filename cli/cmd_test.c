@@ -17,6 +17,8 @@ static const char help[] =
     "test_data_set_N of input_K.pb and output_K.pb. A file tolerance.txt in the case, with lines\n"
     "`rtol R` and `atol A`, sets its tolerances; without it those of the options hold. A line\n"
     "`random` in it says that the model draws its outputs: type and shape are compared then.\n\n"
+    "The data sets of a case go through one context in order, then again in reverse: the second\n"
+    "time, outputs must have the same bits as the first time.\n\n"
     "  --rtol R       relative tolerance (default 0.001)\n"
     "  --atol A       absolute tolerance (default 1e-7)\n"
     "  --threads N    threads (default: as many as the process may use)\n"
@@ -45,6 +47,9 @@ typedef struct test_case {
     sdx_program *program;
     sdx_context *context;
     sdx_model_info info;
+    uint64_t *prints; /* of each data set's outputs in the first round */
+    size_t set_count, set; /* set: the one that runs, or set_count */
+    bool again;            /* in the second round */
     char message[1200]; /* why it failed, where no sdx_error says so */
 } test_case;
 
@@ -114,13 +119,18 @@ static bool open_model(test_case *t, int optimize, sdx_error *error) {
 typedef enum side { INPUT, OUTPUT } side;
 static const char *const side_names[] = {"input", "output"};
 
-/* DATA/input_0.pb and so on; *value stays NULL where there is no such file. */
+/* DATA/input_0.pb and so on */
+static char *file_path(const char *data, side which, size_t index) {
+    char *path = NULL;
+    return asprintf(&path, "%s/%s_%zu.pb", data, side_names[which], index) < 0 ? NULL : path;
+}
+
+/* *value stays NULL where there is no such file. */
 static bool read_value(test_case *t, const char *data, side which, size_t index, sdx_value **value,
                        sdx_error *error) {
     *value = NULL;
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s_%zu.pb", data, side_names[which], index) < 0)
-        return fail(t, "out of memory");
+    char *path = file_path(data, which, index);
+    if (!path) return fail(t, "out of memory");
     bool good = true;
     if (exists(path)) {
         sdx_value_info info = {.struct_size = sizeof info};
@@ -137,14 +147,29 @@ static bool read_value(test_case *t, const char *data, side which, size_t index,
 
 /* A file beyond what the model has would go unnoticed. */
 static bool no_file_beyond(test_case *t, const char *data, side which, size_t count) {
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s_%zu.pb", data, side_names[which], count) < 0)
-        return fail(t, "out of memory");
-    bool good = !exists(path) ||
-                fail(t, "%s: there is %s_%zu.pb, the model has %zu %ss", data, side_names[which],
-                     count, count, side_names[which]);
+    char *path = file_path(data, which, count);
+    if (!path) return fail(t, "out of memory");
+    bool good = !exists(path) || fail(t, "there is %s_%zu.pb, the model has %zu %ss",
+                                      side_names[which], count, count, side_names[which]);
     free(path);
     return good;
+}
+
+/* The context that the last data set ran in, or a new one where this set leaves an input out: it
+ * must not keep the last set's value. */
+static bool ready_context(test_case *t, const char *data, sdx_error *error) {
+    bool whole = true;
+    for (size_t i = 0; i < t->info.input_count && whole; i++) {
+        char *path = file_path(data, INPUT, i);
+        if (!path) return fail(t, "out of memory");
+        whole = exists(path);
+        free(path);
+    }
+    if (t->context && whole) return true;
+    sdx_context_release(t->context);
+    t->context = NULL;
+    sdx_context_options options = {.struct_size = sizeof options, .threads = t->threads};
+    return sdx_context_create(t->program, &options, &t->context, error) == SDX_STATUS_OK;
 }
 
 static bool set_inputs(test_case *t, const char *data, sdx_error *error) {
@@ -163,7 +188,7 @@ static bool check_outputs(test_case *t, const char *data, sdx_error *error) {
     for (size_t i = 0; i < t->info.output_count; i++) {
         sdx_value *want;
         if (!read_value(t, data, OUTPUT, i, &want, error)) return false;
-        if (!want) return fail(t, "%s: output_%zu.pb is missing", data, i);
+        if (!want) return fail(t, "output_%zu.pb is missing", i);
         char difference[600];
         bool good = values_close(sdx_context_output_value(t->context, i), want, &t->tol,
                                  difference, sizeof difference);
@@ -173,35 +198,67 @@ static bool check_outputs(test_case *t, const char *data, sdx_error *error) {
     return no_file_beyond(t, data, OUTPUT, t->info.output_count);
 }
 
-/* Each data set has a context of its own: an input left out must not keep the last set's value. */
 static bool run_data_set(test_case *t, const char *data, sdx_error *error) {
-    sdx_context_options options = {.struct_size = sizeof options, .threads = t->threads};
-    bool good = sdx_context_create(t->program, &options, &t->context, error) == SDX_STATUS_OK &&
-                set_inputs(t, data, error) &&
+    bool good = ready_context(t, data, error) && set_inputs(t, data, error) &&
                 sdx_context_run(t->context, error) == SDX_STATUS_OK &&
                 check_outputs(t, data, error);
-    sdx_context_release(t->context);
-    t->context = NULL;
+    uint64_t print = 0;
+    for (size_t i = 0; good && i < t->info.output_count; i++)
+        print = value_print(sdx_context_output_value(t->context, i), print);
+    if (!t->again) t->prints[t->set] = print;
+    else if (good && print != t->prints[t->set])
+        return fail(t, "the outputs have not the same bits as the first time");
     return good;
 }
 
-static bool run_data_sets(test_case *t, sdx_error *error) {
-    for (size_t set = 0;; set++) {
-        char *data = NULL;
-        if (asprintf(&data, "%s/test_data_set_%zu", t->folder, set) < 0)
-            return fail(t, "out of memory");
-        bool there = is_folder(data);
-        bool good = there && run_data_set(t, data, error);
-        free(data);
-        if (!there) return set > 0 || fail(t, "there is no test_data_set_0");
-        if (!good) return false;
-    }
+/* "FOLDER/test_data_set_3" */
+static char *set_path(const test_case *t, size_t set) {
+    char *path = NULL;
+    return asprintf(&path, "%s/test_data_set_%zu", t->folder, set) < 0 ? NULL : path;
 }
 
-static void print_case(const char *verdict, const char *folder, const char *reason) {
+static bool count_data_sets(test_case *t) {
+    for (bool there = true; there; t->set_count += there) {
+        char *data = set_path(t, t->set_count);
+        if (!data) return fail(t, "out of memory");
+        there = is_folder(data);
+        free(data);
+    }
+    t->set = t->set_count;
+    return t->set_count > 0 || fail(t, "there is no test_data_set_0");
+}
+
+/* All data sets in one direction. The first set of a round is the last of the one before, so that a
+ * run with the shapes of the last one is tried as well as runs with others. */
+static bool run_round(test_case *t, sdx_error *error) {
+    for (size_t i = 0; i < t->set_count; i++) {
+        t->set = t->again ? t->set_count - 1 - i : i;
+        char *data = set_path(t, t->set);
+        if (!data) return fail(t, "out of memory");
+        bool good = run_data_set(t, data, error);
+        free(data);
+        if (!good) return false;
+    }
+    t->set = t->set_count;
+    return true;
+}
+
+static bool run_data_sets(test_case *t, sdx_error *error) {
+    if (!count_data_sets(t)) return false;
+    t->prints = calloc(t->set_count, sizeof *t->prints);
+    if (!t->prints) return fail(t, "out of memory");
+    if (!run_round(t, error)) return false;
+    if (t->tol.shape_only) return true; /* what is drawn at random is not drawn again */
+    t->again = true;
+    return run_round(t, error);
+}
+
+static void print_case(const char *verdict, const test_case *t, const char *reason) {
     printf("%s ", verdict);
-    put_safe(stdout, folder);
+    put_safe(stdout, t->folder);
     if (reason) fputs(": ", stdout);
+    if (reason && t->set < t->set_count)
+        printf("test_data_set_%zu%s: ", t->set, t->again ? ", run again" : "");
     if (reason) put_safe(stdout, reason);
     putchar('\n');
     fflush(stdout); /* should the next case crash, this one is known to be over */
@@ -220,14 +277,16 @@ static void run_case(const char *folder, totals *sum) {
     if (strncmp(reason, folder, length) == 0 && reason[length] == '/') reason += length + 1;
     if (good) {
         sum->passed++;
-        if (!sum->quiet) print_case("pass", folder, NULL);
+        if (!sum->quiet) print_case("pass", &t, NULL);
     } else if (!t.message[0] && error.code == SDX_STATUS_UNSUPPORTED) {
         sum->skipped++;
-        print_case("skip", folder, reason);
+        print_case("skip", &t, reason);
     } else {
         sum->failed++;
-        print_case("FAIL", folder, reason);
+        print_case("FAIL", &t, reason);
     }
+    free(t.prints);
+    sdx_context_release(t.context);
     sdx_program_release(t.program);
     sdx_model_release(t.model);
 }

@@ -1,5 +1,6 @@
 /* compare.c - whether a result equals what was expected: kind, type and shape exactly; floats within
- * the tolerances, where NaN must meet NaN and an infinity itself. */
+ * the tolerances, where NaN must meet NaN and an infinity itself. Also a fingerprint, for results
+ * that must be the same to the bit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,4 +161,39 @@ bool values_close(const sdx_value *got, const sdx_value *want, const tolerance *
                             message, size);
     default: return true; /* nothing on both sides */
     }
+}
+
+/* ---- equality to the bit --------------------------------------------------------------------- */
+
+/* FNV-1a, 64 bits. */
+static uint64_t print_bytes(const void *bytes, size_t size, uint64_t print) {
+    for (size_t i = 0; i < size; i++)
+        print = (print ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return print;
+}
+
+static uint64_t print_tensor(const sdx_tensor *tensor, uint64_t print) {
+    print = print_bytes(&tensor->dtype, sizeof tensor->dtype, print);
+    print = print_bytes(&tensor->rank, sizeof tensor->rank, print);
+    print = print_bytes(tensor->dims, (size_t)tensor->rank * sizeof *tensor->dims, print);
+    if (tensor->dtype != SDX_DTYPE_STRING)
+        return print_bytes(tensor->data, tensor->count * sdx_dtype_size(tensor->dtype), print);
+    for (size_t i = 0; i < tensor->count; i++) {
+        const sdx_string *string = (const sdx_string *)tensor->data + i;
+        print = print_bytes(&string->size, sizeof string->size, print);
+        print = print_bytes(string->data, string->size, print);
+    }
+    return print;
+}
+
+uint64_t value_print(const sdx_value *value, uint64_t print) {
+    sdx_kind kind = sdx_value_kind(value);
+    size_t count = kind == SDX_KIND_SEQUENCE ? sdx_value_count(value) : 0;
+    print = print_bytes(&kind, sizeof kind, print ? print : UINT64_C(0xcbf29ce484222325));
+    print = print_bytes(&count, sizeof count, print);
+    if (kind == SDX_KIND_TENSOR) return print_tensor(sdx_value_tensor(value), print);
+    for (size_t i = 0; i < count; i++) print = value_print(sdx_value_item(value, i), print);
+    if (kind != SDX_KIND_MAP) return print;
+    return value_print(sdx_value_map_values(value),
+                       value_print(sdx_value_map_keys(value), print));
 }

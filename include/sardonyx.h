@@ -177,6 +177,10 @@ SDX_API sdx_status sdx_value_new_tensor(const sdx_allocator *allocator, const sd
 /* Elements are retained. */
 SDX_API sdx_status sdx_value_new_sequence(const sdx_allocator *allocator, sdx_value *const *items,
                                           size_t count, sdx_value **out, sdx_error *error);
+/* keys: a rank-1 tensor of an integer type or strings. values: as many, a rank-1 tensor or a
+ * sequence; a sequence of scalars of one type becomes a tensor. Both are retained. */
+SDX_API sdx_status sdx_value_new_map(const sdx_allocator *allocator, sdx_value *keys,
+                                     sdx_value *values, sdx_value **out, sdx_error *error);
 SDX_API const sdx_tensor *sdx_value_tensor(const sdx_value *value); /* NULL unless a tensor */
 SDX_API size_t sdx_value_count(const sdx_value *value);              /* items of a sequence */
 SDX_API sdx_value *sdx_value_item(const sdx_value *value, size_t index); /* borrowed */
@@ -312,11 +316,27 @@ SDX_API sdx_status sdx_shapes_get(const sdx_shapes *shapes, size_t value, int32_
 
 typedef struct sdx_program sdx_program;
 
+enum {
+    SDX_MEMORY_NO_IN_PLACE = 1, /* elementwise steps do not write over their input */
+    SDX_MEMORY_NO_VIEWS = 2,    /* Reshape, Squeeze, Slice, Split and the like copy */
+    SDX_MEMORY_NO_CONCAT = 4,   /* the inputs of Concat are not written where it wants them */
+    SDX_MEMORY_KEEP_ORDER = 8,  /* steps run in the order of the file */
+    SDX_MEMORY_DESCRIBE = 16    /* no saving: keep what sdx_program_buffer_text tells */
+};
+
 typedef struct sdx_program_options {
     size_t struct_size;
     const sdx_allocator *allocator;
     const sdx_limits *limits;
     int optimize; /* 0 none … 3 everything; values outside are refused */
+    uint32_t memory;      /* SDX_MEMORY_*: savings to go without; 0: all are made */
+    const char *strategy; /* of placing buffers in the arena; NULL: "best" */
+    /* Sizes that never change: a program for these alone, which may need less memory. */
+    const sdx_binding *fixed;
+    size_t fixed_count;
+    /* Sizes to plan for; a run may have others. */
+    const sdx_binding *expected;
+    size_t expected_count;
 } sdx_program_options;
 
 /* The model must outlive the program. */
@@ -324,6 +344,37 @@ SDX_API sdx_status sdx_program_create(const sdx_model *model, const sdx_program_
                                       sdx_program **out, sdx_error *error);
 SDX_API void sdx_program_release(sdx_program *program);
 SDX_API size_t sdx_program_step_count(const sdx_program *program);
+/* The node that a step of the main graph runs, in the order of running; SDX_NO_INDEX past the end. */
+SDX_API uint32_t sdx_program_step_node(const sdx_program *program, size_t step);
+
+/* The arena is divided into buffers, each live from one step to another. */
+typedef struct sdx_buffer_info {
+    size_t struct_size;
+    const char *name;  /* of the value; of the node, for scratch */
+    uint32_t value;    /* the value that gives the buffer its size; SDX_NO_INDEX: scratch */
+    uint32_t node;     /* that makes the value or uses the scratch */
+    uint32_t first_step, last_step; /* both included; the latter may be one past the end: an output */
+    size_t value_count; /* values that live in it, one after the other or side by side */
+} sdx_buffer_info;
+SDX_API size_t sdx_program_buffer_count(const sdx_program *program);
+SDX_API sdx_status sdx_program_get_buffer(const sdx_program *program, size_t index,
+                                          sdx_buffer_info *info);
+typedef enum sdx_buffer_fact { SDX_BUFFER_SIZE, SDX_BUFFER_OFFSET } sdx_buffer_fact;
+/* The size or offset as an expression of the symbols, "batch*1605632", for programs made with
+ * SDX_MEMORY_DESCRIBE; "?" where it would be too long. Returns the length it needs. */
+SDX_API size_t sdx_program_buffer_text(const sdx_program *program, size_t index,
+                                       sdx_buffer_fact fact, char *buffer, size_t size);
+
+/* The order in which steps run, chosen for the sizes that the program plans for. */
+typedef struct sdx_program_order {
+    size_t struct_size;
+    bool changed;      /* from the order of the file */
+    bool proved;       /* no order needs less */
+    uint64_t given;    /* most bytes live at once in the order of the file … */
+    uint64_t found;    /* … in the one chosen … */
+    uint64_t at_least; /* … and in any; pieces below a thousandth of the largest are left out */
+} sdx_program_order;
+SDX_API void sdx_program_get_order(const sdx_program *program, sdx_program_order *order);
 
 /* ---- context ---------------------------------------------------------------------------------- */
 
@@ -337,6 +388,10 @@ typedef struct sdx_context_options {
     void *arena;        /* memory for the intermediates, or NULL: allocated and grown as needed */
     size_t arena_size;
     uint64_t seed;      /* for random operators whose node gives none; 0: a fixed default */
+    /* Called with every tensor that a step has made, right after the step, whatever the graph; the
+     * data may be written over by later steps. NULL: not called. */
+    void (*observe)(void *user, uint32_t value, const sdx_tensor *tensor);
+    void *observe_user;
 } sdx_context_options;
 
 /* The program must outlive the context. */
@@ -364,6 +419,9 @@ typedef struct sdx_memory_info {
     size_t heap_peak;    /* run-time heap: values whose shape depends on data */
     size_t constant_bytes; /* copied out of the file for this program */
     size_t naive_bytes;  /* sum of all intermediates, for comparison */
+    size_t scratch_bytes; /* largest scratch memory of a step; lies in the arena too */
+    size_t mapped_bytes;  /* the model file, where it is mapped: pages come and go */
+    size_t model_bytes, program_bytes, context_bytes; /* tables; without constants and arena */
 } sdx_memory_info;
 SDX_API void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info);
 
@@ -372,6 +430,97 @@ SDX_API void sdx_context_get_memory(const sdx_context *context, sdx_memory_info 
  * is left open. Results of an earlier run are gone. */
 SDX_API sdx_status sdx_context_bind_dims(sdx_context *context, const sdx_binding *bindings,
                                          size_t binding_count, sdx_error *error);
+
+/* ---- placement: the memory laboratory ------------------------------------------------------------ */
+
+/* Buffers, each with a size and a lifetime, that are to share one arena; and the latest answer, an
+ * offset for each. Knows nothing of models. */
+typedef struct sdx_plan_problem sdx_plan_problem;
+
+typedef struct sdx_plan_buffer {
+    size_t struct_size;
+    const char *id;       /* belongs to the problem */
+    int64_t lower, upper; /* live from lower on, until before upper */
+    uint64_t size;        /* bytes */
+    uint64_t alignment;   /* its offset is a multiple of this; 0 and 1: any */
+    uint64_t offset;      /* the answer; not read when a problem is made */
+} sdx_plan_buffer;
+
+/* CSV with a header; the columns id, lower, upper and size in any order, alignment and offset if
+ * wanted (with offsets for all buffers the problem has an answer from the start). Other names:
+ * buffer or buffer_id for id, start or begin for lower, end for upper (then included in the
+ * lifetime). `name` stands in messages, which also give the line. */
+SDX_API sdx_status sdx_plan_problem_from_csv(const void *bytes, size_t size, const char *name,
+                                             const sdx_allocator *allocator,
+                                             sdx_plan_problem **out, sdx_error *error);
+/* Buffers whose id is NULL are called by their index. */
+SDX_API sdx_status sdx_plan_problem_create(const sdx_plan_buffer *buffers, size_t count,
+                                           const sdx_allocator *allocator, sdx_plan_problem **out,
+                                           sdx_error *error);
+SDX_API void sdx_plan_problem_release(sdx_plan_problem *problem);
+SDX_API size_t sdx_plan_problem_count(const sdx_plan_problem *problem);
+SDX_API bool sdx_plan_problem_has_answer(const sdx_plan_problem *problem);
+SDX_API sdx_status sdx_plan_problem_get(const sdx_plan_problem *problem, size_t index,
+                                        sdx_plan_buffer *buffer);
+
+/* A field of 0 means the default that stands behind it. */
+typedef struct sdx_plan_options {
+    size_t struct_size;
+    const char *strategy; /* one of sdx_plan_strategy_info; "best" */
+    uint64_t capacity;    /* an arena of this size is small enough; the smallest is looked for */
+    uint64_t align;       /* sizes are rounded up to it, offsets are multiples of it; 1 */
+    double time_limit;    /* seconds; none */
+    uint64_t seed;        /* for searches that draw lots: the same seed, the same answer; 0 */
+    bool (*cancelled)(void *user); /* asked now and then; true ends the work with
+                                    * SDX_STATUS_CANCELLED; never */
+    void *user;
+} sdx_plan_options;
+
+typedef struct sdx_plan_result {
+    size_t struct_size;
+    const char *strategy;  /* whose answer it is: with "best", the one that it settled for */
+    uint64_t arena;        /* bytes */
+    uint64_t lower_bound;  /* most bytes live at once */
+    uint64_t proved_bound; /* no arena is smaller; at least lower_bound */
+    uint64_t naive;        /* sum of all sizes */
+    bool proved;           /* arena == proved_bound: it is the smallest */
+    bool fits;             /* into the capacity, where one was given */
+    double seconds;
+    uint64_t nodes; /* placements that searches tried */
+} sdx_plan_result;
+
+/* Every answer is checked by a validator that shares no code with the strategies. An answer above
+ * the capacity is no error; see fits. If proved_bound is above it too, none can fit. */
+SDX_API sdx_status sdx_plan_problem_solve(sdx_plan_problem *problem,
+                                          const sdx_plan_options *options,
+                                          sdx_plan_result *result, sdx_error *error);
+/* Takes the answer of another program: CSV with the columns id and offset at least. Checks it (an
+ * error names what is wrong and leaves the problem's answer alone) and judges it by the options'
+ * capacity and align. */
+SDX_API sdx_status sdx_plan_problem_take_answer(sdx_plan_problem *problem, const void *bytes,
+                                                size_t size, const char *name,
+                                                const sdx_plan_options *options,
+                                                sdx_plan_result *result, sdx_error *error);
+/* Checks and judges the answer that the problem has. */
+SDX_API sdx_status sdx_plan_problem_check(const sdx_plan_problem *problem,
+                                          const sdx_plan_options *options,
+                                          sdx_plan_result *result, sdx_error *error);
+/* The problem as CSV, with the offsets if asked for; written into buffer, cut off where it is full
+ * (always terminated unless size is 0); returns the length it needs. */
+SDX_API size_t sdx_plan_problem_csv(const sdx_plan_problem *problem, bool offsets, char *buffer,
+                                    size_t size);
+
+typedef struct sdx_plan_strategy_info {
+    size_t struct_size;
+    const char *name, *summary;
+} sdx_plan_strategy_info;
+SDX_API size_t sdx_plan_strategy_count(void);
+SDX_API sdx_status sdx_plan_strategy_get_info(size_t index, sdx_plan_strategy_info *info);
+
+/* The arena of a context whose sizes are bound (by a run, or by sdx_context_bind_dims): the buffers in
+ * the order of sdx_program_get_buffer, and the offsets at which a run has them, as an answer. */
+SDX_API sdx_status sdx_context_get_plan(const sdx_context *context, sdx_plan_problem **out,
+                                        sdx_error *error);
 
 /* ---- operators ---------------------------------------------------------------------------------- */
 

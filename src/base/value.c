@@ -169,6 +169,74 @@ sdx_status sdx_value_new_sequence(const sdx_allocator *allocator, sdx_value *con
     return SDX_STATUS_OK;
 }
 
+/* ---- maps ---------------------------------------------------------------------------------- */
+
+static bool is_key_type(sdx_dtype dtype) {
+    return dtype == SDX_DTYPE_STRING || (dtype >= SDX_DTYPE_UINT8 && dtype <= SDX_DTYPE_INT64) ||
+           dtype == SDX_DTYPE_UINT32 || dtype == SDX_DTYPE_UINT64;
+}
+
+static sdx_status check_map(const sdx_value *keys, const sdx_value *values, sdx_error *error) {
+    if (keys->kind != SDX_KIND_TENSOR || keys->tensor.rank != 1 ||
+        !is_key_type(keys->tensor.dtype))
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
+                        "the keys of a map are a rank-1 tensor of integers or strings");
+    const bool side_by_side = values->kind == SDX_KIND_TENSOR && values->tensor.rank == 1;
+    if (!side_by_side && values->kind != SDX_KIND_SEQUENCE)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
+                        "the values of a map are a rank-1 tensor or a sequence");
+    const size_t count = side_by_side ? values->tensor.count : values->item_count;
+    if (count == keys->tensor.count) return SDX_STATUS_OK;
+    return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "a map has %zu keys and %zu values",
+                    keys->tensor.count, count);
+}
+
+/* A map's values become one rank-1 tensor where they are scalars of one type, which they are in
+ * every map that an operator takes or makes; what is no such list stays a sequence. */
+static sdx_status pack_values(const sdx_allocator *allocator, sdx_value *values, sdx_value **out,
+                              sdx_error *error) {
+    bool scalars = values->kind == SDX_KIND_SEQUENCE && values->item_count > 0;
+    for (size_t i = 0; scalars && i < values->item_count; i++) {
+        const sdx_value *item = values->items[i];
+        scalars = item->kind == SDX_KIND_TENSOR && item->tensor.count == 1 &&
+                  item->tensor.rank <= 1 && item->tensor.dtype == values->items[0]->tensor.dtype;
+    }
+    if (!scalars) {
+        *out = sdx_value_retain(values);
+        return SDX_STATUS_OK;
+    }
+    const sdx_dtype dtype = values->items[0]->tensor.dtype;
+    const int64_t count = (int64_t)values->item_count;
+    const size_t size = sdx_dtype_size(dtype);
+    SDX_TRY(sdx_value_alloc_tensor(allocator, dtype, 1, &count, out, error));
+    for (size_t i = 0; i < values->item_count; i++)
+        memcpy((char *)(*out)->tensor.data + i * size, values->items[i]->tensor.data, size);
+    if (dtype != SDX_DTYPE_STRING) return SDX_STATUS_OK;
+    sdx_value *shallow = *out; /* the text must outlive the list */
+    const sdx_status status = copy_strings(allocator, &shallow->tensor, out, error);
+    sdx_value_release(shallow);
+    return status;
+}
+
+sdx_status sdx_value_new_map(const sdx_allocator *allocator, sdx_value *keys, sdx_value *values,
+                             sdx_value **out, sdx_error *error) {
+    if (!keys || !values || !out)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_value_new_map: NULL given");
+    sdx_value *packed;
+    SDX_TRY(check_map(keys, values, error));
+    SDX_TRY(pack_values(allocator, values, &packed, error));
+    const sdx_status status = sdx_value_alloc_list(allocator, SDX_KIND_MAP, 2, out, error);
+    if (status != SDX_STATUS_OK) {
+        sdx_value_release(packed);
+        return status;
+    }
+    (*out)->items[0] = sdx_value_retain(keys);
+    (*out)->items[1] = packed;
+    return SDX_STATUS_OK;
+}
+
+/* ---- keeping ------------------------------------------------------------------------------- */
+
 static bool owns_everything(const sdx_value *value) {
     if (value->borrowed || !value->allocator) return false;
     for (size_t i = 0; i < value->item_count; i++)

@@ -154,34 +154,40 @@ static sdx_status size_value(sdx_context *context, sdx_id id, sdx_error *error) 
     return SDX_STATUS_OK;
 }
 
+static sdx_status size_buffer(sdx_context *context, const sdx_planned *planned, size_t *size,
+                              sdx_error *error) {
+    int64_t bytes = sdx_expr_result(planned->bytes, context->plan_results);
+    if (bytes >= 0 && (uint64_t)bytes <= SIZE_MAX / 2 &&
+        sdx_size_align((size_t)bytes, SDX_CACHE_LINE, size) && *size <= context->heap.limit)
+        return SDX_STATUS_OK;
+    if (planned->value != SDX_NONE) return over_limit(context, planned->value, error);
+    const sdx_node *node = context->program->blocks[0].steps[planned->first].node;
+    sdx_fail(error, SDX_STATUS_LIMIT, "its scratch memory passes the limit");
+    sdx_error_set_node(error, node->name, node->op_type);
+    return SDX_STATUS_LIMIT;
+}
+
 static sdx_status size_buffers(sdx_context *context, sdx_error *error) {
     const sdx_program *program = context->program;
-    context->naive_bytes = 0;
+    context->naive_bytes = context->scratch_bytes = 0;
     for (uint32_t i = 0; i < program->planned_count; i++) {
         const sdx_planned *planned = &program->planned[i];
         sdx_buffer *buffer = &context->buffers[i];
         *buffer = (sdx_buffer){.first = planned->first, .last = planned->last};
-        size_t bytes;
-        if (planned->value != SDX_NONE) {
-            const sdx_tensor *tensor =
-                &context->storage[program->slots[planned->value].index].tensor;
-            if (!sdx_size_mul(tensor->count, sdx_dtype_size(tensor->dtype), &bytes))
-                return over_limit(context, planned->value, error);
-        } else {
-            int64_t scratch = sdx_expr_result(planned->bytes, context->results);
-            if (scratch < 0 || (uint64_t)scratch > SIZE_MAX / 2)
-                return sdx_fail(error, SDX_STATUS_LIMIT, "scratch memory of step %u is too large",
-                                planned->first);
-            bytes = (size_t)scratch;
-        }
-        if (!sdx_size_align(bytes, SDX_CACHE_LINE, &buffer->size) ||
-            buffer->size > context->heap.limit ||
-            !sdx_size_add(context->naive_bytes, buffer->size, &context->naive_bytes))
-            return planned->value != SDX_NONE
-                       ? over_limit(context, planned->value, error)
-                       : sdx_fail(error, SDX_STATUS_LIMIT, "scratch memory passes the limit");
+        SDX_TRY(size_buffer(context, planned, &buffer->size, error));
+        if (planned->value == SDX_NONE && buffer->size > context->scratch_bytes)
+            context->scratch_bytes = buffer->size;
     }
     return SDX_STATUS_OK;
+}
+
+/* Each value in memory of its own: what sharing saves is measured against that. */
+static void add_naive(sdx_context *context, const sdx_tensor *tensor) {
+    size_t bytes;
+    if (!sdx_size_mul(tensor->count, sdx_dtype_size(tensor->dtype), &bytes) ||
+        !sdx_size_align(bytes, SDX_CACHE_LINE, &bytes) ||
+        !sdx_size_add(context->naive_bytes, bytes, &context->naive_bytes))
+        context->naive_bytes = SIZE_MAX;
 }
 
 /* "the largest part, 4096 bytes, is for node 'x' (Op)": where to look. */
@@ -219,14 +225,19 @@ static sdx_status provide_arena(sdx_context *context, sdx_error *error) {
     return SDX_STATUS_OK;
 }
 
-/* Addresses: arena values at their offset, views at the address of what they look at. */
+static size_t offset_of(const sdx_context *context, const sdx_slot_info *slot) {
+    return (size_t)sdx_expr_result(slot->offset, context->plan_results);
+}
+
+/* Addresses: arena values in their buffer, views in the bytes that they look at. */
 static void place_values(sdx_context *context) {
     const sdx_program *program = context->program;
     for (uint32_t i = 0; i < program->storage_count; i++) {
         const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
         if (slot->place == SDX_PLACE_ARENA)
-            context->storage[i].tensor.data =
-                (char *)context->arena + context->buffers[slot->buffer].offset;
+            context->storage[i].tensor.data = (char *)context->arena +
+                                              context->buffers[slot->buffer].offset +
+                                              offset_of(context, slot);
     }
 }
 
@@ -234,14 +245,53 @@ static void place_aliases(sdx_context *context) {
     const sdx_program *program = context->program;
     for (uint32_t i = 0; i < program->storage_count; i++) {
         const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
-        if (slot->place == SDX_PLACE_ALIAS)
-            context->storage[i].tensor.data = context->slots[slot->root]->tensor.data;
+        if (slot->place != SDX_PLACE_ALIAS) continue;
+        char *root = context->slots[slot->root]->tensor.data;
+        context->storage[i].tensor.data = root ? root + offset_of(context, slot) : NULL;
     }
+}
+
+/* An offset that could not be computed, or leads out of the buffer, would be a mistake of lowering;
+ * checked all the same, since everything rests on it. */
+static sdx_status check_places(const sdx_context *context, sdx_error *error) {
+    const sdx_program *program = context->program;
+    for (uint32_t i = 0; i < program->storage_count; i++) {
+        sdx_id id = program->storage_values[i];
+        const sdx_slot_info *slot = &program->slots[id];
+        if (slot->place != SDX_PLACE_ARENA && slot->place != SDX_PLACE_ALIAS) continue;
+        int64_t offset = sdx_expr_result(slot->offset, context->plan_results);
+        const sdx_tensor *tensor = &context->storage[i].tensor;
+        size_t bytes = tensor->count * sdx_dtype_size(tensor->dtype);
+        bool good = offset >= 0;
+        if (good && slot->place == SDX_PLACE_ARENA) {
+            size_t size = context->buffers[slot->buffer].size;
+            good = bytes <= size && (uint64_t)offset <= size - bytes;
+        }
+        if (!good)
+            return sdx_fail(error, SDX_STATUS_INTERNAL, "value '%.64s' has no place in the arena",
+                            sdx_value_at(program->module, id)->name);
+    }
+    return SDX_STATUS_OK;
+}
+
+static sdx_status check_fixed(const sdx_context *context, sdx_error *error) {
+    const sdx_expr_pool *pool = context->program->module->pool;
+    for (size_t i = 0; i < sdx_expr_symbol_count(pool); i++) {
+        int64_t fixed = context->program->fixed[i], bound = context->symbols[i];
+        if (fixed >= 0 && bound >= 0 && bound != fixed)
+            return sdx_fail(error, SDX_STATUS_BAD_INPUT,
+                            "'%.64s' is %lld, the program was made for %lld alone",
+                            sdx_expr_symbol_name(pool, i), (long long)bound, (long long)fixed);
+    }
+    return SDX_STATUS_OK;
 }
 
 sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
     const sdx_program *program = context->program;
+    context->planned = false;
+    SDX_TRY(check_fixed(context, error));
     SDX_TRY(check_constraints(context, error));
+    sdx_expr_evaluate(program->pool, context->symbols, context->plan_results);
     for (uint32_t i = 0; i < program->storage_count; i++) {
         sdx_id id = program->storage_values[i];
         sdx_place place = program->slots[id].place;
@@ -249,9 +299,15 @@ sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
             SDX_TRY(size_value(context, id, error));
     }
     SDX_TRY(size_buffers(context, error));
-    if (!sdx_plan_best_fit(context->buffers, program->planned_count, context->active,
-                           &context->arena_needed))
+    for (uint32_t i = 0; i < program->storage_count; i++) {
+        const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
+        if (slot->place == SDX_PLACE_ARENA && !slot->view)
+            add_naive(context, &context->storage[i].tensor);
+    }
+    if (!sdx_layout_apply(&program->layout, context->buffers, &context->arena_needed))
         return sdx_fail(error, SDX_STATUS_LIMIT, "the intermediates pass the address space");
+    SDX_TRY(check_places(context, error));
+    context->planned = true;
     return SDX_STATUS_OK;
 }
 

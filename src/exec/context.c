@@ -98,7 +98,8 @@ static sdx_status make_tables(sdx_context *context, sdx_error *error) {
     context->results =
         sdx_arena_array(memory, sdx_expr_pool_size(module->pool) + 1, sizeof(int64_t));
     context->buffers = sdx_arena_array(memory, (size_t)program->planned_count + 1, sizeof(sdx_buffer));
-    context->active = sdx_arena_array(memory, (size_t)program->planned_count + 1, sizeof(uint32_t));
+    context->plan_results =
+        sdx_arena_array(memory, sdx_expr_pool_size(program->pool) + 1, sizeof(int64_t));
     context->in_info = sdx_arena_array(memory, (size_t)program->max_inputs + 1, sizeof(sdx_infer_in));
     context->out_info =
         sdx_arena_array(memory, (size_t)program->max_outputs + 1, sizeof(sdx_infer_out));
@@ -107,7 +108,7 @@ static sdx_status make_tables(sdx_context *context, sdx_error *error) {
     context->input_set = sdx_arena_array(
         memory, (size_t)sdx_graph_at(module, 0)->input_count + 1, sizeof(bool));
     bool have = context->storage && context->slots && context->edges && context->wanted &&
-                context->symbols && context->results && context->buffers && context->active &&
+                context->symbols && context->results && context->buffers && context->plan_results &&
                 context->in_info && context->out_info && context->in_dims && context->input_set;
     if (!have) return sdx_fail_memory(error, 0, "the context");
     init_storage(context);
@@ -147,6 +148,8 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
     context->allocator = &context->own_allocator;
     context->program = program;
     context->seed = given.seed ? given.seed : 0x5a17d0u;
+    context->observe = given.observe;
+    context->observe_user = given.observe_user;
     context->arena = given.arena;
     context->arena_size = given.arena ? given.arena_size : 0;
     context->arena_given = given.arena != NULL;
@@ -195,32 +198,6 @@ void sdx_context_release(sdx_context *context) {
 
 /* ---- inputs and outputs ------------------------------------------------------------------------ */
 
-static sdx_status check_input(const sdx_context *context, size_t index, const sdx_tensor *tensor,
-                              sdx_error *error) {
-    const sdx_module *module = context->program->module;
-    const sdx_value_def *input = sdx_value_at(module, sdx_graph_at(module, 0)->inputs[index]);
-    const sdx_type *type = &input->type;
-    /* An empty tensor may claim any size along its other axes; shape rules count below 2^62. */
-    for (int32_t i = 0; i < tensor->rank; i++)
-        if (tensor->dims[i] >= SDX_EXPR_MAX)
-            return sdx_fail(error, SDX_STATUS_BAD_INPUT,
-                            "input '%.64s' has size %lld in dimension %d: too large", input->name,
-                            (long long)tensor->dims[i], i);
-    if (type->kind == SDX_KIND_OPTIONAL) type = type->inner;
-    if (type->kind == SDX_KIND_NONE) return SDX_STATUS_OK;
-    if (type->kind != SDX_KIND_TENSOR)
-        return sdx_fail(error, SDX_STATUS_BAD_INPUT,
-                        "input '%.64s' is a sequence or map, not a tensor", input->name);
-    if (type->dtype && tensor->dtype != type->dtype)
-        return sdx_fail(error, SDX_STATUS_BAD_INPUT, "input '%.64s' is %s, the model expects %s",
-                        input->name, sdx_dtype_name(tensor->dtype), sdx_dtype_name(type->dtype));
-    if (type->rank >= 0 && tensor->rank != type->rank)
-        return sdx_fail(error, SDX_STATUS_BAD_INPUT,
-                        "input '%.64s' has rank %d, the model expects %d", input->name,
-                        tensor->rank, type->rank);
-    return SDX_STATUS_OK;
-}
-
 static sdx_status no_such_input(const sdx_context *context, size_t index, sdx_error *error) {
     return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "there is no input %zu; the model has %u",
                     index, sdx_graph_at(context->program->module, 0)->input_count);
@@ -247,8 +224,9 @@ sdx_status sdx_context_set_input(sdx_context *context, size_t index, const sdx_t
                             error));
     if (checked.count && !checked.data)
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "input %zu has no data", index);
-    SDX_TRY(check_input(context, index, &checked, error));
     sdx_id id = graph->inputs[index];
+    const sdx_value given = {.kind = SDX_KIND_TENSOR, .tensor = checked};
+    SDX_TRY(sdx_check_input(context->program->module, id, &given, error));
     sdx_value *value = &context->storage[context->program->slots[id].index];
     value->kind = SDX_KIND_TENSOR;
     value->tensor = checked;
@@ -266,18 +244,7 @@ sdx_status sdx_context_set_input_value(sdx_context *context, size_t index, sdx_v
                         "sdx_context_set_input_value: NULL given");
     const sdx_module *module = context->program->module;
     if (index >= sdx_graph_at(module, 0)->input_count) return no_such_input(context, index, error);
-    if (value->kind == SDX_KIND_TENSOR) {
-        SDX_TRY(check_input(context, index, &value->tensor, error));
-    } else {
-        const sdx_value_def *input = sdx_value_at(module, sdx_graph_at(module, 0)->inputs[index]);
-        sdx_kind kind = input->type.kind;
-        if (kind == SDX_KIND_OPTIONAL && value->kind != SDX_KIND_NONE)
-            kind = input->type.inner->kind;
-        if (kind != SDX_KIND_NONE && kind != SDX_KIND_OPTIONAL && kind != value->kind)
-            return sdx_fail(error, SDX_STATUS_BAD_INPUT,
-                            "input '%.64s' is of another kind than the model expects",
-                            input->name);
-    }
+    SDX_TRY(sdx_check_input(module, sdx_graph_at(module, 0)->inputs[index], value, error));
     put_input(context, index, sdx_value_retain(value));
     return SDX_STATUS_OK;
 }
@@ -346,6 +313,12 @@ void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info) {
                             .arena_used = context->arena_used,
                             .heap_peak = atomic_load(&context->heap.peak),
                             .constant_bytes = context->program->constant_bytes,
-                            .naive_bytes = context->naive_bytes};
+                            .naive_bytes = context->naive_bytes,
+                            .scratch_bytes = context->scratch_bytes,
+                            .mapped_bytes = (size_t)context->program->model->file_bytes,
+                            .model_bytes = context->program->module->arena.total,
+                            .program_bytes = context->program->arena.total -
+                                             context->program->constant_bytes,
+                            .context_bytes = context->memory.total + sizeof *context};
     memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
 }

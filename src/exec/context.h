@@ -1,5 +1,6 @@
 /* context.h - one run at a time: storage of the values, the arena, the run-time heap, bindings.
- * Shared by context.c (objects, inputs, outputs), bind.c (symbols -> sizes -> offsets) and run.c. */
+ * Shared by context.c (objects, inputs, outputs), input.c (what may be handed in), bind.c (symbols ->
+ * sizes -> offsets) and run.c. */
 #ifndef SDX_EXEC_CONTEXT_H
 #define SDX_EXEC_CONTEXT_H
 
@@ -23,21 +24,24 @@ struct sdx_context {
     sdx_value **slots;   /* by value id: what is there now; NULL: nothing */
     sdx_value **edges;   /* by step: pointers handed to the body */
     bool *wanted;        /* by edge, for outputs */
-    int64_t *symbols, *results; /* binding, and the value of every expression */
+    int64_t *symbols, *results; /* binding, and the value of every expression of the model */
+    int64_t *plan_results; /* the same of the program's pool */
     sdx_buffer *buffers;
-    uint32_t *active; /* scratch of the planner */
     sdx_infer_in *in_info;
     sdx_infer_out *out_info;
     sdx_expr (*in_dims)[SDX_MAX_RANK];
     bool *input_set;
+    bool planned; /* buffers have sizes and offsets */
     bool bound; /* symbols, results and buffers hold a plan */
     void *arena;
-    size_t arena_size, arena_needed, arena_used, naive_bytes;
+    size_t arena_size, arena_needed, arena_used, naive_bytes, scratch_bytes;
     bool arena_given; /* by the caller: may not grow */
     sdx_heap heap;
     sdx_arena text; /* bytes of string elements made in this run */
     sdx_pool *pool;
     sdx_host host;
+    void (*observe)(void *user, uint32_t value, const sdx_tensor *tensor);
+    void *observe_user;
     uint64_t seed, runs;
     uint64_t draws; /* seeds handed out in this run */
     atomic_bool cancel;
@@ -48,6 +52,9 @@ static inline sdx_context *sdx_context_of(sdx_host *host) {
     return (sdx_context *)(void *)((char *)host - offsetof(sdx_context, host));
 }
 
+/* Fails unless the value is of the type that the model declares for its input `id`. */
+sdx_status sdx_check_input(const sdx_module *module, sdx_id id, const sdx_value *value,
+                           sdx_error *error);
 /* Binds symbols from the inputs that are set; plans the arena anew if any changed. */
 sdx_status sdx_context_bind(sdx_context *context, sdx_error *error);
 /* Sizes and offsets of everything in the arena, from context->results. */

@@ -6,6 +6,7 @@
 
 #include "onnx/loader.h"
 #include "ops/resolve.h"
+#include "passes/gradient.h"
 
 static sdx_status read_options(const sdx_load_options *given, sdx_load_options *out,
                                sdx_error *error) {
@@ -52,6 +53,7 @@ static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options
     bool keep = (options->flags & SDX_LOAD_KEEP_UNSUPPORTED) != 0;
     if (!keep && model->module->problems.count) return first_problem(model->module, error);
     sdx_status status = sdx_infer_module(model->module, error);
+    if (status == SDX_STATUS_OK) status = sdx_expand_gradients(model->module, error);
     /* A problem comes before what followed from it. */
     if (!keep && model->module->problems.count) return first_problem(model->module, error);
     return status;

@@ -194,6 +194,9 @@ static void put_element(const sdx_module *module, const sdx_attr *attr, size_t i
         break;
     case SDX_ATTR_GRAPH:
     case SDX_ATTR_GRAPHS: put(out, "graph %u", attr->as.graphs[i]); break;
+    case SDX_ATTR_VALUES:
+        put(out, "'%s'", sdx_value_at(module, attr->as.values[i])->name);
+        break;
     case SDX_ATTR_TYPE:
     case SDX_ATTR_TYPES: {
         char type[256];
@@ -221,7 +224,8 @@ size_t sdx_model_attribute_text(const sdx_model *model, size_t node_index, size_
     const sdx_attr *attr = &node->attrs[attribute];
     text_out out = {buffer, size, 0};
     bool list = (attr->kind >= SDX_ATTR_FLOATS && attr->kind <= SDX_ATTR_GRAPHS) ||
-                attr->kind == SDX_ATTR_SPARSE_TENSORS || attr->kind == SDX_ATTR_TYPES;
+                attr->kind == SDX_ATTR_SPARSE_TENSORS || attr->kind == SDX_ATTR_TYPES ||
+                attr->kind == SDX_ATTR_VALUES;
     put(&out, "%s=%s", attr->name, list ? "[" : "");
     for (size_t i = 0; i < attr->count && i < MAX_SHOWN; i++) {
         if (i) put(&out, ",");

@@ -1,356 +1,52 @@
-/* program.c - lowering: which nodes become steps, where each value lives, and for how long. After
- * this nothing looks at the operator registry or at names. */
+/* program.c - the program object: options, its own pool of expressions, and what can be asked of it.
+ * lower.c does the work. */
 #include "exec/program.h"
 
 #include <string.h>
 
-#include "base/checked.h"
+#include "exec/context.h"
+#include "exec/lowering.h"
 
-typedef struct lowering {
-    sdx_program *program;
-    const sdx_module *module;
-    sdx_error *error;
-    uint8_t *needed;       /* by node id */
-    uint8_t *value_used;   /* by value id: read by a needed node, or an output */
-    uint32_t *last_use;    /* by value id: step of its own block */
-    sdx_vector releases;   /* sdx_id */
-    sdx_vector planned;    /* sdx_planned */
-} lowering;
-
-static sdx_status no_memory(sdx_error *error) {
-    return sdx_fail_memory(error, 0, "the program");
+static void set_limits(sdx_program *program, const sdx_limits *given) {
+    program->limits = program->module->limits;
+    if (given && given->max_memory) program->limits.max_memory = given->max_memory;
+    if (given && given->max_rounds) program->limits.max_rounds = given->max_rounds;
 }
 
-bool sdx_type_fixed(const sdx_type *type) {
-    if (type->kind != SDX_KIND_TENSOR || type->rank < 0 || !type->dtype) return false;
-    for (int32_t i = 0; i < type->rank; i++)
-        if (sdx_expr_is_unknown(type->dims[i])) return false;
-    return true;
-}
-
-/* ---- which nodes are needed ---------------------------------------------------------------- */
-
-static void use(lowering *l, sdx_id value, sdx_vector *work, bool *failed) {
-    if (value == SDX_NONE || l->value_used[value]) return;
-    l->value_used[value] = 1;
-    sdx_id producer = sdx_value_at(l->module, value)->producer;
-    if (producer == SDX_NONE || l->needed[producer]) return;
-    l->needed[producer] = 1;
-    sdx_id *slot = sdx_vector_push(work, l->program->allocator, sizeof *slot);
-    if (slot) *slot = producer;
-    else *failed = true;
-}
-
-/* The outputs of a graph are used, and with them whatever leads there. */
-static void use_graph(lowering *l, sdx_id graph_id, sdx_vector *work, bool *failed) {
-    const sdx_graph *graph = sdx_graph_at(l->module, graph_id);
-    for (uint32_t i = 0; i < graph->output_count; i++) use(l, graph->outputs[i], work, failed);
-    for (uint32_t i = 0; l->program->optimize == 0 && i < graph->node_count; i++) {
-        const sdx_node *node = sdx_node_at(l->module, graph->nodes[i]);
-        for (uint32_t o = 0; o < node->output_count; o++) use(l, node->outputs[o], work, failed);
-    }
-}
-
-static sdx_status find_needed(lowering *l) {
-    sdx_vector work = {0};
-    bool failed = false;
-    use_graph(l, 0, &work, &failed);
-    while (work.count && !failed) {
-        sdx_id id = ((sdx_id *)work.data)[--work.count];
-        const sdx_node *node = sdx_node_at(l->module, id);
-        for (uint32_t i = 0; i < node->input_count; i++) use(l, node->inputs[i], &work, &failed);
-        for (uint32_t a = 0; a < node->attr_count; a++) {
-            const sdx_attr *attr = &node->attrs[a];
-            if (attr->kind != SDX_ATTR_GRAPH && attr->kind != SDX_ATTR_GRAPHS) continue;
-            for (size_t g = 0; g < attr->count; g++)
-                use_graph(l, attr->as.graphs[g], &work, &failed);
-        }
-    }
-    sdx_vector_free(&work, l->program->allocator, sizeof(sdx_id));
-    return failed ? no_memory(l->error) : SDX_STATUS_OK;
-}
-
-/* ---- constants ------------------------------------------------------------------------------ */
-
-static sdx_status add_constant(lowering *l, sdx_value *slot, const sdx_const *constant) {
-    sdx_program *program = l->program;
-    atomic_init(&slot->references, 1);
-    slot->kind = SDX_KIND_TENSOR;
-    slot->borrowed = true;
-    void *data = (void *)(uintptr_t)constant->data;
-    if (!sdx_const_in_place(constant)) {
-        size_t bytes;
-        if (!sdx_size_mul(constant->count, sdx_dtype_size(constant->dtype), &bytes))
-            return no_memory(l->error);
-        data = sdx_arena_alloc_aligned(&program->arena, bytes ? bytes : 1, SDX_CACHE_LINE);
-        if (!data)
-            return sdx_fail(l->error, SDX_STATUS_LIMIT,
-                            "constant '%.64s' needs %zu bytes, more than the limit or the machine "
-                            "allows",
-                            constant->name, bytes);
-        if (constant->count) sdx_const_decode(constant, data);
-        program->constant_bytes += bytes;
-    }
-    return sdx_tensor_init(&slot->tensor, constant->dtype, constant->rank, constant->dims, data,
-                           l->error);
-}
-
-/* The default of an input counts in the main graph only: a subgraph's inputs are always given. */
-static const sdx_const *constant_of(const sdx_value_def *def) {
-    return def->constant || def->graph != 0 ? def->constant : def->fallback;
-}
-
-static sdx_status place_constants(lowering *l) {
-    sdx_program *program = l->program;
-    size_t values = l->module->values.count, count = 0;
-    for (size_t v = 0; v < values; v++) {
-        count += l->value_used[v] && constant_of(sdx_value_at(l->module, (sdx_id)v));
-    }
-    program->constants = sdx_arena_array(&program->arena, count + 1, sizeof(sdx_value));
-    if (!program->constants) return no_memory(l->error);
-    for (size_t v = 0; v < values; v++) {
-        const sdx_const *constant = constant_of(sdx_value_at(l->module, (sdx_id)v));
-        if (!l->value_used[v] || !constant) continue;
-        uint32_t index = program->constant_count++;
-        SDX_TRY(add_constant(l, &program->constants[index], constant));
-        program->slots[v].place = SDX_PLACE_CONST;
-        program->slots[v].index = index;
-        program->slots[v].buffer = SDX_NONE;
-    }
+static sdx_status set_strategy(sdx_program *program, const char *name, sdx_error *error) {
+    const sdx_plan_strategy *found = sdx_plan_find_strategy(name ? name : "best");
+    if (!found)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "there is no strategy '%.64s'", name);
+    program->strategy = found->name;
     return SDX_STATUS_OK;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------- */
-
-/* Inputs count too: where one's shape is open, the rule has not seen it, so that its checks have to
- * be made during the run even if the output's shape is known. */
-static bool step_is_fixed(const lowering *l, const sdx_node *node) {
-    if (node->graph != 0 || (node->op->def->flags & SDX_OP_HEAP)) return false;
-    if (sdx_expr_is_unknown(node->scratch)) return false;
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i] != SDX_NONE &&
-            !sdx_type_fixed(&sdx_value_at(l->module, node->inputs[i])->type))
-            return false;
-    for (uint32_t o = 0; o < node->output_count; o++)
-        if (node->outputs[o] != SDX_NONE &&
-            !sdx_type_fixed(&sdx_value_at(l->module, node->outputs[o])->type))
-            return false;
-    return true;
-}
-
-static sdx_status make_block(lowering *l, sdx_id graph_id) {
-    sdx_program *program = l->program;
-    const sdx_graph *graph = sdx_graph_at(l->module, graph_id);
-    sdx_block *block = &program->blocks[graph_id];
-    block->steps = sdx_arena_array(&program->arena, (size_t)graph->node_count + 1,
-                                   sizeof(sdx_step));
-    if (!block->steps) return no_memory(l->error);
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        sdx_id id = graph->nodes[i];
-        if (!l->needed[id]) continue;
-        const sdx_node *node = sdx_node_at(l->module, id);
-        if (!node->op)
-            return sdx_fail(l->error, SDX_STATUS_UNSUPPORTED,
-                            "node '%.64s': operator %.64s is not supported", node->name,
-                            node->op_type);
-        sdx_step *step = &block->steps[block->step_count++];
-        *step = (sdx_step){.node = node, .id = id, .scratch = SDX_NONE,
-                           .fixed = step_is_fixed(l, node), .edges = program->edge_count};
-        program->node_fixed[id] = step->fixed;
-        program->edge_count += node->input_count + node->output_count;
-        if (node->input_count > program->max_inputs) program->max_inputs = node->input_count;
-        if (node->output_count > program->max_outputs) program->max_outputs = node->output_count;
-    }
-    program->step_count += block->step_count;
-    return SDX_STATUS_OK;
-}
-
-/* Steps are counted within a block, so a block's steps say nothing of an outer graph's values. */
-static void note_read(lowering *l, sdx_id graph, sdx_id value, uint32_t step) {
-    if (value != SDX_NONE && sdx_value_at(l->module, value)->graph == graph)
-        l->last_use[value] = step;
-}
-
-/* A node reads its inputs and what its subgraphs capture. */
-static void note_reads(lowering *l, const sdx_node *node, uint32_t step) {
-    for (uint32_t i = 0; i < node->input_count; i++)
-        note_read(l, node->graph, node->inputs[i], step);
-    for (uint32_t a = 0; a < node->attr_count; a++) {
-        const sdx_attr *attr = &node->attrs[a];
-        if (attr->kind != SDX_ATTR_GRAPH && attr->kind != SDX_ATTR_GRAPHS) continue;
-        for (size_t g = 0; g < attr->count; g++) {
-            const sdx_graph *graph = sdx_graph_at(l->module, attr->as.graphs[g]);
-            for (uint32_t c = 0; c < graph->capture_count; c++)
-                note_read(l, node->graph, graph->captures[c], step);
-        }
-    }
-}
-
-static void find_lifetimes(lowering *l, sdx_id graph_id) {
-    const sdx_graph *graph = sdx_graph_at(l->module, graph_id);
-    const sdx_block *block = &l->program->blocks[graph_id];
-    for (uint32_t s = 0; s < block->step_count; s++) {
-        const sdx_node *node = block->steps[s].node;
-        for (uint32_t o = 0; o < node->output_count; o++)
-            if (node->outputs[o] != SDX_NONE)
-                l->last_use[node->outputs[o]] = s;
-    }
-    for (uint32_t s = 0; s < block->step_count; s++) note_reads(l, block->steps[s].node, s);
-    for (uint32_t i = 0; i < graph->output_count; i++)
-        if (sdx_value_at(l->module, graph->outputs[i])->graph == graph_id)
-            l->last_use[graph->outputs[i]] = block->step_count;
-}
-
-/* ---- places ---------------------------------------------------------------------------------- */
-
-static void place_view(lowering *l, const sdx_node *node, sdx_slot_info *slot) {
-    if (!(node->op->def->flags & SDX_OP_VIEW) || node->input_count == 0 ||
-        node->inputs[0] == SDX_NONE)
-        return;
-    const sdx_slot_info *from = &l->program->slots[node->inputs[0]];
-    if (from->place == SDX_PLACE_HEAP) return; /* its address differs from run to run */
-    slot->place = SDX_PLACE_ALIAS;
-    slot->root = from->place == SDX_PLACE_ALIAS ? from->root : node->inputs[0];
-    slot->buffer = from->buffer;
-}
-
-static sdx_status place_outputs(lowering *l, sdx_step *step, uint32_t s) {
-    sdx_program *program = l->program;
-    for (uint32_t o = 0; o < step->node->output_count; o++) {
-        sdx_id id = step->node->outputs[o];
-        if (id == SDX_NONE) continue;
-        sdx_slot_info *slot = &program->slots[id];
-        slot->buffer = SDX_NONE;
-        if (o == 0) place_view(l, step->node, slot);
-        slot->index = program->storage_count;
-        program->storage_values[program->storage_count++] = id;
-        if (slot->place == SDX_PLACE_ALIAS) {
-            step->skip = step->node->output_count == 1;
-            sdx_planned *buffers = l->planned.data;
-            if (slot->buffer != SDX_NONE && buffers[slot->buffer].last < l->last_use[id])
-                buffers[slot->buffer].last = l->last_use[id];
-            continue;
-        }
-        slot->place = SDX_PLACE_ARENA;
-        slot->buffer = (uint32_t)l->planned.count;
-        sdx_planned *planned = sdx_vector_push(&l->planned, program->allocator, sizeof *planned);
-        if (!planned) return no_memory(l->error);
-        *planned = (sdx_planned){.first = s, .last = l->last_use[id], .value = id};
-    }
-    return SDX_STATUS_OK;
-}
-
-static sdx_status place_fixed(lowering *l) {
-    sdx_block *block = &l->program->blocks[0];
-    for (uint32_t s = 0; s < block->step_count; s++) {
-        sdx_step *step = &block->steps[s];
-        if (!step->fixed) continue;
-        SDX_TRY(place_outputs(l, step, s));
-        if (sdx_expr_is(step->node->scratch, 0)) continue;
-        step->scratch = (uint32_t)l->planned.count;
-        sdx_planned *planned =
-            sdx_vector_push(&l->planned, l->program->allocator, sizeof *planned);
-        if (!planned) return no_memory(l->error);
-        *planned = (sdx_planned){.first = s, .last = s, .value = SDX_NONE,
-                                 .bytes = step->node->scratch};
-    }
-    return SDX_STATUS_OK;
-}
-
-static sdx_status place_inputs(lowering *l) {
-    const sdx_graph *graph = sdx_graph_at(l->module, 0);
-    uint32_t *defaults = sdx_arena_array(&l->program->arena, (size_t)graph->input_count + 1,
-                                         sizeof *defaults);
-    if (!defaults) return no_memory(l->error);
-    l->program->input_defaults = defaults;
-    for (uint32_t i = 0; i < graph->input_count; i++) {
-        sdx_slot_info *slot = &l->program->slots[graph->inputs[i]];
-        defaults[i] = slot->place == SDX_PLACE_CONST ? slot->index : SDX_NONE;
-        slot->place = SDX_PLACE_INPUT;
-        slot->index = l->program->storage_count;
-        slot->buffer = SDX_NONE;
-        l->program->storage_values[l->program->storage_count++] = graph->inputs[i];
-    }
-    return SDX_STATUS_OK;
-}
-
-/* Values of a subgraph, and those of the main graph that no step could place ahead. */
-static sdx_status add_releases(lowering *l, sdx_id graph_id) {
-    sdx_program *program = l->program;
-    sdx_block *block = &program->blocks[graph_id];
-    uint32_t *counts = sdx_arena_array(&program->arena, (size_t)block->step_count + 2,
-                                       sizeof *counts);
-    if (!counts) return no_memory(l->error);
-    /* Counting sort of the heap values by the step after which they go. */
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t s = 0; s < block->step_count; s++) {
-            const sdx_node *node = block->steps[s].node;
-            for (uint32_t o = 0; o < node->output_count; o++) {
-                sdx_id id = node->outputs[o];
-                if (id == SDX_NONE || program->slots[id].place != SDX_PLACE_HEAP) continue;
-                uint32_t last = l->last_use[id];
-                if (last >= block->step_count) continue; /* an output: dropped at the end */
-                if (pass == 0) block->steps[last].release_count++;
-                else ((sdx_id *)l->releases.data)[block->steps[last].release + counts[last]++] = id;
-            }
-        }
-        if (pass == 1) break;
-        for (uint32_t s = 0; s < block->step_count; s++) {
-            block->steps[s].release = (uint32_t)l->releases.count;
-            for (uint32_t k = 0; k < block->steps[s].release_count; k++)
-                if (!sdx_vector_push(&l->releases, program->allocator, sizeof(sdx_id)))
-                    return no_memory(l->error);
-        }
-    }
-    return SDX_STATUS_OK;
-}
-
-/* ---- the whole ------------------------------------------------------------------------------ */
-
-static void *copy_vector(lowering *l, const sdx_vector *vector, size_t element) {
-    void *copy = sdx_arena_array(&l->program->arena, vector->count + 1, element);
-    if (copy && vector->count) memcpy(copy, vector->data, vector->count * element);
-    return copy;
-}
-
-static sdx_status lower(lowering *l) {
-    sdx_program *program = l->program;
-    size_t values = l->module->values.count, graphs = l->module->graphs.count;
-    sdx_arena *arena = &program->arena;
-    program->blocks = sdx_arena_array(arena, graphs + 1, sizeof(sdx_block));
-    program->slots = sdx_arena_array(arena, values + 1, sizeof(sdx_slot_info));
-    program->storage_values = sdx_arena_array(arena, values + 1, sizeof(sdx_id));
-    program->node_fixed = sdx_arena_array(arena, l->module->nodes.count + 1, sizeof(bool));
-    if (!program->blocks || !program->slots || !program->storage_values || !program->node_fixed)
-        return no_memory(l->error);
-    SDX_TRY(find_needed(l));
-    SDX_TRY(place_constants(l));
-    SDX_TRY(place_inputs(l));
-    for (size_t g = 0; g < graphs; g++) {
-        SDX_TRY(make_block(l, (sdx_id)g));
-        find_lifetimes(l, (sdx_id)g);
-    }
-    SDX_TRY(place_fixed(l));
-    for (size_t g = 0; g < graphs; g++) SDX_TRY(add_releases(l, (sdx_id)g));
-    program->planned = copy_vector(l, &l->planned, sizeof(sdx_planned));
-    program->releases = copy_vector(l, &l->releases, sizeof(sdx_id));
-    program->planned_count = (uint32_t)l->planned.count;
-    return program->planned && program->releases ? SDX_STATUS_OK : no_memory(l->error);
+/* The program's own expressions, with the fixed sizes put in. */
+static sdx_status make_pool(sdx_program *program, const sdx_program_options *options,
+                            sdx_error *error) {
+    const sdx_expr_pool *from = program->module->pool;
+    size_t symbols = sdx_expr_symbol_count(from);
+    program->fixed = sdx_arena_array(&program->arena, symbols + 1, sizeof(int64_t));
+    program->expected = sdx_arena_array(&program->arena, symbols + 1, sizeof(int64_t));
+    program->pool_map =
+        sdx_arena_array(&program->arena, sdx_expr_pool_size(from) + 1, sizeof(sdx_expr));
+    if (!program->fixed || !program->expected || !program->pool_map)
+        return sdx_fail_memory(error, 0, "the program");
+    SDX_TRY(sdx_bind_names(from, options->fixed, options->fixed_count, program->fixed, error));
+    SDX_TRY(sdx_bind_names(from, options->expected, options->expected_count, program->expected,
+                           error));
+    for (size_t i = 0; i < symbols; i++)
+        if (program->fixed[i] >= 0) program->expected[i] = program->fixed[i];
+    SDX_TRY(sdx_expr_pool_create(program->allocator, &program->pool, error));
+    return sdx_expr_rebuild(from, program->fixed, program->pool, program->pool_map, error);
 }
 
 static sdx_status run_lowering(sdx_program *program, sdx_error *error) {
-    const sdx_module *module = program->module;
-    lowering l = {.program = program, .module = module, .error = error};
-    sdx_arena scratch;
-    sdx_arena_init(&scratch, program->allocator, 0);
-    l.needed = sdx_arena_array(&scratch, module->nodes.count + 1, 1);
-    l.value_used = sdx_arena_array(&scratch, module->values.count + 1, 1);
-    l.last_use = sdx_arena_array(&scratch, module->values.count + 1, sizeof(uint32_t));
-    bool have = l.needed && l.value_used && l.last_use;
-    sdx_status status = have ? lower(&l) : no_memory(error);
-    sdx_vector_free(&l.planned, program->allocator, sizeof(sdx_planned));
+    sdx_lowering l = {.program = program, .module = program->module, .error = error};
+    sdx_arena_init(&l.scratch, program->allocator, 0);
+    sdx_status status = sdx_lower(&l);
     sdx_vector_free(&l.releases, program->allocator, sizeof(sdx_id));
-    sdx_arena_free(&scratch);
+    sdx_arena_free(&l.scratch);
     return status;
 }
 
@@ -384,14 +80,13 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
     program->model = model;
     program->module = model->module;
     program->optimize = given.optimize;
-    program->limits = model->module->limits;
-    if (given.limits && given.limits->max_memory)
-        program->limits.max_memory = given.limits->max_memory;
-    if (given.limits && given.limits->max_rounds)
-        program->limits.max_rounds = given.limits->max_rounds;
+    program->levers = given.memory;
+    set_limits(program, given.limits);
     uint64_t budget = program->limits.max_memory;
     sdx_arena_init(&program->arena, program->allocator, budget >= SIZE_MAX ? 0 : (size_t)budget);
-    sdx_status status = run_lowering(program, error);
+    sdx_status status = set_strategy(program, given.strategy, error);
+    if (status == SDX_STATUS_OK) status = make_pool(program, &given, error);
+    if (status == SDX_STATUS_OK) status = run_lowering(program, error);
     if (status != SDX_STATUS_OK) sdx_program_release(program);
     else *out = program;
     return status;
@@ -399,6 +94,7 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
 
 void sdx_program_release(sdx_program *program) {
     if (!program) return;
+    sdx_expr_pool_release(program->pool);
     sdx_arena_free(&program->arena);
     sdx_allocator allocator = program->own_allocator;
     sdx_free(&allocator, program, sizeof *program);

@@ -1,10 +1,18 @@
 /* program.h - a model lowered to steps. A step is a body with everything it needs; a block is the
- * list of steps of one graph. Shared by program.c (lowering), bind.c and context.c. */
+ * list of steps of one graph. Made by program.c and lower*.c, used by bind.c and context.c. */
 #ifndef SDX_EXEC_PROGRAM_H
 #define SDX_EXEC_PROGRAM_H
 
 #include "exec/model.h"
 #include "ops/op.h"
+#include "plan/layout.h"
+
+/* What is known of the order of the main graph's steps. */
+typedef struct sdx_order_info {
+    bool changed; /* from the order of the file */
+    bool proved;  /* no order needs less at the sizes planned for */
+    size_t given, peak, bound; /* bytes live at once: in the file's order, found, and at least */
+} sdx_order_info;
 
 typedef struct sdx_step {
     const sdx_node *node;
@@ -25,22 +33,27 @@ typedef enum sdx_place {
     SDX_PLACE_HEAP = 0, /* made during the run */
     SDX_PLACE_CONST,    /* bytes in the file or in the program */
     SDX_PLACE_INPUT,    /* the caller's */
-    SDX_PLACE_ARENA,    /* at an offset that the plan gives */
-    SDX_PLACE_ALIAS     /* the bytes of another value (a view) */
+    SDX_PLACE_ARENA,    /* in a buffer of the arena, which several values may share */
+    SDX_PLACE_ALIAS     /* in a constant or in the caller's input (a view) */
 } sdx_place;
 
 typedef struct sdx_slot_info {
     sdx_place place;
     uint32_t index; /* CONST: into constants; others but HEAP: into a context's storage */
-    uint32_t buffer; /* ARENA and ALIAS of it: buffer; else SDX_NONE */
+    uint32_t buffer; /* ARENA: into planned; else SDX_NONE */
     sdx_id root;     /* ALIAS: the value whose bytes these are */
+    bool view;       /* made by no step of its own: bytes that another value has too */
+    sdx_expr offset; /* ARENA, ALIAS: bytes from the start of the buffer or root; program's pool */
 } sdx_slot_info;
 
-/* Memory of an arena value or of a step's scratch, before symbols are bound. */
+/* A buffer of the arena before symbols are bound: one value or several that follow one another or
+ * lie side by side; or a step's scratch. */
 typedef struct sdx_planned {
     uint32_t first, last; /* steps of the main block */
-    sdx_id value;         /* SDX_NONE: scratch */
-    sdx_expr bytes;       /* of scratch */
+    sdx_id value;         /* the one that gives it its size; SDX_NONE: scratch of step `first` */
+    sdx_expr bytes;       /* program's pool */
+    sdx_expr size, offset; /* bytes rounded up, and where it lies; only if they are to be told */
+    uint32_t values;      /* that live in it */
 } sdx_planned;
 
 struct sdx_program {
@@ -51,6 +64,13 @@ struct sdx_program {
     sdx_limits limits;
     int optimize;
     sdx_arena arena;
+    sdx_expr_pool *pool; /* the model's expressions with fixed sizes put in, and offsets */
+    sdx_expr *pool_map;  /* by index in the model's pool: the same in `pool` */
+    int64_t *fixed;      /* by symbol: the size that the program is made for, or -1 */
+    int64_t *expected;   /* by symbol: the size that it plans for, or -1 */
+    uint32_t levers;     /* SDX_MEMORY_* */
+    const char *strategy;
+    double plan_seconds;
     sdx_block *blocks;     /* by graph id */
     sdx_slot_info *slots;  /* by value id */
     bool *node_fixed;      /* by node id: a step whose shapes follow from the symbols */
@@ -61,6 +81,8 @@ struct sdx_program {
     uint32_t storage_count;
     sdx_planned *planned;   /* sorted by first */
     uint32_t planned_count;
+    sdx_layout layout;      /* of planned */
+    sdx_order_info order;
     sdx_id *releases;
     uint32_t edge_count, step_count;
     uint32_t max_inputs, max_outputs; /* of any step */
@@ -69,5 +91,10 @@ struct sdx_program {
 
 /* Whether every dim is an expression of symbols. */
 bool sdx_type_fixed(const sdx_type *type);
+/* An expression of the model in the program's pool. */
+static inline sdx_expr sdx_program_expr(const sdx_program *program, sdx_expr e) {
+    if (sdx_expr_is_const(e) || sdx_expr_is_unknown(e)) return e;
+    return program->pool_map[e.word >> 1];
+}
 
 #endif

@@ -120,6 +120,15 @@ static sdx_status run_open(sdx_context *context, const sdx_step *step, sdx_call 
     return status;
 }
 
+static void show_outputs(const sdx_context *context, const sdx_node *node) {
+    for (uint32_t o = 0; o < node->output_count; o++) {
+        const sdx_value *value =
+            node->outputs[o] == SDX_NONE ? NULL : context->slots[node->outputs[o]];
+        if (value && value->kind == SDX_KIND_TENSOR)
+            context->observe(context->observe_user, node->outputs[o], &value->tensor);
+    }
+}
+
 static sdx_status run_step(sdx_context *context, const sdx_step *step, sdx_error *error) {
     const sdx_node *node = step->node;
     sdx_value **edges = context->edges + step->edges;
@@ -136,6 +145,7 @@ static sdx_status run_step(sdx_context *context, const sdx_step *step, sdx_error
         sdx_error_set_node(error, node->name, node->op_type);
         return status;
     }
+    if (context->observe) show_outputs(context, node);
     const sdx_id *releases = context->program->releases + step->release;
     for (uint32_t i = 0; i < step->release_count; i++) set_slot(context, releases[i], NULL);
     return SDX_STATUS_OK;

@@ -75,6 +75,13 @@ static inline int64_t sdx_expr_result(sdx_expr e, const int64_t *results) {
     return sdx_expr_is_unknown(e) ? SDX_EVAL_FAILED : results[e.word >> 1];
 }
 
+/* Makes every expression of `from` again in `to`, an empty pool, with numbers in place of the symbols
+ * that have one (symbols[i] >= 0; NULL: none). map, of sdx_expr_pool_size(from) entries, gets for
+ * each index its expression in `to`; unknown where the numbers contradict (a broadcast of 2 and 3).
+ * Symbols keep their index. */
+sdx_status sdx_expr_rebuild(const sdx_expr_pool *from, const int64_t *symbols, sdx_expr_pool *to,
+                            sdx_expr *map, sdx_error *error);
+
 /* Text such as "batch*2", "(h + 1)//2", "?" into buffer (always terminated); returns the length
  * that the whole text needs. */
 size_t sdx_expr_text(const sdx_expr_pool *pool, sdx_expr e, char *buffer, size_t size);

@@ -51,7 +51,8 @@ typedef enum sdx_attr_kind { /* the numbers of AttributeProto.AttributeType */
     SDX_ATTR_SPARSE_TENSOR = 11,
     SDX_ATTR_SPARSE_TENSORS = 12,
     SDX_ATTR_TYPE = 13,
-    SDX_ATTR_TYPES = 14
+    SDX_ATTR_TYPES = 14,
+    SDX_ATTR_VALUES = 100 /* in no file: names of values, looked up where the node stands */
 } sdx_attr_kind;
 
 /* Scalars are arrays of one: count is 1 and the element is at [0]. */
@@ -65,6 +66,7 @@ typedef struct sdx_attr {
         const sdx_string *strings;      /* also NUL-terminated behind .size */
         const sdx_const *const *tensors; /* TENSOR(S), SPARSE_TENSOR(S) */
         const sdx_id *graphs;
+        const sdx_id *values;
         const sdx_type *const *types;
     } as;
 } sdx_attr;
@@ -84,7 +86,7 @@ typedef struct sdx_node {
     const void *params;      /* made by the op's prepare */
     sdx_expr scratch;        /* bytes of scratch memory that a run needs */
     bool dead;               /* removed by a pass */
-    uint32_t mark;           /* scratch of the algorithm at hand */
+    uint32_t mark;           /* scratch of the algorithm at hand; 0 between two */
 } sdx_node;
 
 typedef struct sdx_value_def {
@@ -95,11 +97,16 @@ typedef struct sdx_value_def {
     const sdx_const *fallback; /* default of a graph input that may be overridden */
     const sdx_expr *contents;  /* elements of a small integer tensor where known, else NULL */
     size_t content_count;
+    /* How the bytes relate to those of other values, where the shapes before the axis are all 1:
+     * run_axis, axis + 1: this is a run of the producer's input 0 from run_start on (Slice, Split);
+     * join_axis, axis + 1: the producer's inputs one after the other (Concat). 0: neither. */
+    uint8_t run_axis, join_axis;
+    sdx_expr run_start;
     sdx_id producer; /* node, or SDX_NONE */
     sdx_id graph;
     uint32_t output_index; /* of the producer */
     bool is_input, is_output; /* of its graph */
-    uint32_t mark;            /* scratch of the algorithm at hand */
+    uint32_t mark;            /* scratch of the algorithm at hand; 0 between two */
 } sdx_value_def;
 
 typedef struct sdx_graph {

@@ -30,15 +30,15 @@ typedef struct capture_state {
     bool failed;
 } capture_state;
 
-/* A value's mark is the last graph that captured it, so that each is listed once. */
+/* A value's mark says that the graph at hand has it already, so that each is listed once. */
 static void note_capture(void *arg, sdx_id value) {
     capture_state *state = arg;
     sdx_value_def *def = sdx_value_at(state->module, value);
-    if (def->graph == state->graph || def->constant || def->mark == state->graph + 1) return;
-    def->mark = state->graph + 1;
+    if (def->graph == state->graph || def->constant || def->mark) return;
+    def->mark = 1;
     sdx_id *slot = sdx_vector_push(&state->found, state->module->allocator, sizeof *slot);
     if (slot) *slot = value;
-    else state->failed = true;
+    else state->failed = true; /* the load ends, and with it the mark */
 }
 
 static sdx_status find_captures(sdx_module *module, sdx_id graph_id, sdx_error *error) {
@@ -50,6 +50,8 @@ static sdx_status find_captures(sdx_module *module, sdx_id graph_id, sdx_error *
     for (uint32_t i = 0; i < graph->output_count; i++) note_capture(&state, graph->outputs[i]);
     graph->captures = sdx_arena_array(&module->arena, state.found.count + 1, sizeof(sdx_id));
     bool ok = !state.failed && graph->captures;
+    for (size_t i = 0; i < state.found.count; i++)
+        sdx_value_at(module, ((const sdx_id *)state.found.data)[i])->mark = 0;
     if (ok && state.found.count)
         memcpy(graph->captures, state.found.data, state.found.count * sizeof(sdx_id));
     graph->capture_count = ok ? (uint32_t)state.found.count : 0;
@@ -74,7 +76,8 @@ static bool local_producer(const edge_state *state, sdx_id value, sdx_id *produc
     return def->graph == state->graph && def->producer != SDX_NONE;
 }
 
-/* Ids grow along the list as the file has it, so comparing them finds a backward reference. */
+/* Ids grow along the list as the file has it, so comparing them finds a backward reference; a pass
+ * that puts new nodes in between makes some that are none, and the list is sorted for nothing. */
 static void check_order(void *arg, sdx_id value) {
     edge_state *state = arg;
     sdx_id producer;
@@ -164,6 +167,7 @@ static sdx_status reorder(sdx_module *module, sdx_id graph_id, edge_state *edges
     }
     for (uint32_t p = 0; p < count; p++) sorted[p] = graph->nodes[w.order[p]];
     graph->nodes = sorted;
+    for (uint32_t p = 0; p < count; p++) sdx_node_at(module, sorted[p])->mark = 0;
 fail:
     sdx_arena_free(&scratch);
     return status;

@@ -49,6 +49,9 @@ static sdx_status read_header(sdx_loader *loader, sdx_pb_reader in, sdx_function
         SDX_TRY(sdx_pb_enter(&again, &field, &inner, error));
         SDX_TRY(sdx_load_opset(loader, inner, function->opsets, &function->opset_count));
     }
+    for (size_t i = 0; i < function->opset_count; i++)
+        if (strcmp(function->opsets[i].domain, SDX_DOMAIN_TRAINING) == 0)
+            function->own_inputs = true;
     return status;
 }
 
@@ -131,31 +134,8 @@ static sdx_status gather_attrs(sdx_loader *loader, const sdx_fields *fields,
     return SDX_STATUS_OK;
 }
 
-/* Formal inputs name the call's values. */
-static sdx_status bind_inputs(sdx_loader *loader, const sdx_fields *fields, const sdx_node *call,
-                              sdx_scope *scope) {
-    uint32_t count = 0;
-    for (size_t i = 0; i < fields->count; i++) {
-        if (fields->items[i].number != FN_INPUT) continue;
-        sdx_span name;
-        SDX_TRY(sdx_pb_string(&fields->items[i], "input", &name, loader->error));
-        sdx_id value = count < call->input_count ? call->inputs[count] : SDX_NONE;
-        count++;
-        if (sdx_map_get(&scope->names, (const char *)name.data, name.size) != SDX_MAP_NONE)
-            return sdx_bad(loader, fields->items[i].position,
-                           "function input '%.*s' is defined twice", (int)name.size,
-                           (const char *)name.data);
-        if (!sdx_map_put(&scope->names, (const char *)name.data, name.size,
-                         value == SDX_NONE ? SDX_ABSENT : value))
-            return sdx_load_no_memory(loader);
-    }
-    if (call->input_count > count)
-        return sdx_bad(loader, call->position, "the call gives %u inputs, the function takes %u",
-                       call->input_count, count);
-    return SDX_STATUS_OK;
-}
-
-/* A copy `from` -> `to`, for a formal output that the body does not itself produce freshly. */
+/* A copy `from` -> `to`, for a formal output that the body does not itself produce freshly, or a formal
+ * input that must not be the caller's value. */
 static sdx_status add_identity(sdx_loader *loader, sdx_scope *scope, const sdx_node *call,
                                sdx_id from, sdx_id to) {
     sdx_arena *arena = &loader->module->arena;
@@ -174,6 +154,45 @@ static sdx_status add_identity(sdx_loader *loader, sdx_scope *scope, const sdx_n
     sdx_value_def *value = sdx_value_at(loader->module, to);
     value->producer = id;
     value->output_index = 0;
+    return SDX_STATUS_OK;
+}
+
+/* A value of the function's own for what the call hands in. */
+static sdx_status copy_input(sdx_loader *loader, sdx_scope *scope, const sdx_node *call,
+                             sdx_span name, sdx_id *value) {
+    const sdx_const *constant = sdx_value_at(loader->module, *value)->constant;
+    const char *text = sdx_call_name(loader, scope, name);
+    sdx_id copy = text ? sdx_module_add_value(loader->module, text, scope->graph) : SDX_NONE;
+    if (copy == SDX_NONE) return sdx_load_no_memory(loader);
+    sdx_value_at(loader->module, copy)->constant = constant;
+    if (!constant) SDX_TRY(add_identity(loader, scope, call, *value, copy));
+    *value = copy;
+    return SDX_STATUS_OK;
+}
+
+/* Formal inputs name the call's values. */
+static sdx_status bind_inputs(sdx_loader *loader, const sdx_fields *fields, const sdx_node *call,
+                              sdx_scope *scope) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < fields->count; i++) {
+        if (fields->items[i].number != FN_INPUT) continue;
+        sdx_span name;
+        SDX_TRY(sdx_pb_string(&fields->items[i], "input", &name, loader->error));
+        sdx_id value = count < call->input_count ? call->inputs[count] : SDX_NONE;
+        count++;
+        if (sdx_map_get(&scope->names, (const char *)name.data, name.size) != SDX_MAP_NONE)
+            return sdx_bad(loader, fields->items[i].position,
+                           "function input '%.*s' is defined twice", (int)name.size,
+                           (const char *)name.data);
+        if (value != SDX_NONE && scope->call->function->own_inputs)
+            SDX_TRY(copy_input(loader, scope, call, name, &value));
+        if (!sdx_map_put(&scope->names, (const char *)name.data, name.size,
+                         value == SDX_NONE ? SDX_ABSENT : value))
+            return sdx_load_no_memory(loader);
+    }
+    if (call->input_count > count)
+        return sdx_bad(loader, call->position, "the call gives %u inputs, the function takes %u",
+                       call->input_count, count);
     return SDX_STATUS_OK;
 }
 

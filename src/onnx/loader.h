@@ -24,6 +24,7 @@ typedef struct sdx_function {
     sdx_opset *opsets;
     size_t opset_count;
     uint64_t position;
+    bool own_inputs; /* a Gradient in it may tell two formal inputs apart that get one value */
     bool active; /* being inlined (or counted) now: a second entry is a recursion */
     bool counted;
     uint64_t nodes; /* that a call comes to, once counted */
@@ -48,6 +49,7 @@ typedef struct sdx_scope {
     uint32_t depth; /* of subgraphs and calls */
 } sdx_scope;
 
+#define SDX_DOMAIN_TRAINING "ai.onnx.preview.training" /* of Gradient, whose attributes name values */
 #define SDX_ABSENT (UINT32_MAX - 1) /* a formal input that the caller left out */
 
 typedef struct sdx_loader {

@@ -149,12 +149,44 @@ static sdx_status allocate(sdx_loader *loader, const node_parts *parts, const sd
     return node->name ? SDX_STATUS_OK : sdx_load_no_memory(loader);
 }
 
+/* Attributes of Gradient name values, in the scope where the node stands: known only while loading. */
+static sdx_status look_up_names(sdx_loader *loader, const sdx_scope *scope, const sdx_node *node) {
+    static const struct {
+        const char *name;
+        sdx_attr_kind kind;
+    } naming[] = {{"xs", SDX_ATTR_STRINGS}, {"zs", SDX_ATTR_STRINGS}, {"y", SDX_ATTR_STRING}};
+    if (strcmp(node->op_type, "Gradient") != 0 ||
+        strcmp(node->domain, SDX_DOMAIN_TRAINING) != 0)
+        return SDX_STATUS_OK;
+    for (uint32_t a = 0; a < node->attr_count; a++) {
+        sdx_attr *attr = &node->attrs[a];
+        size_t n = 0;
+        while (n < 3 && strcmp(attr->name, naming[n].name) != 0) n++;
+        if (n == 3 || attr->kind != naming[n].kind) continue;
+        sdx_id *ids = sdx_arena_array(&loader->module->arena, attr->count + 1, sizeof *ids);
+        if (!ids) return sdx_load_no_memory(loader);
+        for (size_t i = 0; i < attr->count; i++) {
+            const sdx_string *text = &attr->as.strings[i];
+            sdx_span name = {(const uint8_t *)text->data, text->size};
+            SDX_TRY(sdx_resolve(loader, scope, name, node->position, &ids[i]));
+            if (ids[i] == SDX_NONE)
+                return sdx_bad(loader, node->position, "attribute '%s' names '%.64s', an input "
+                                                       "that the call leaves out",
+                               attr->name, text->data);
+        }
+        attr->kind = SDX_ATTR_VALUES;
+        attr->as.values = ids;
+    }
+    return SDX_STATUS_OK;
+}
+
 /* The id is taken before subgraphs are read, so that ids grow along each graph's list. */
 static sdx_status add_node(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope,
                            sdx_node *node) {
     sdx_id id = sdx_module_add_node(loader->module);
     if (id == SDX_NONE) return sdx_load_no_memory(loader);
     SDX_TRY(read_attrs(loader, in, scope, id, node));
+    SDX_TRY(look_up_names(loader, scope, node));
     *sdx_node_at(loader->module, id) = *node;
     for (uint32_t i = 0; i < node->output_count; i++) {
         if (node->outputs[i] == SDX_NONE) continue;

@@ -131,64 +131,34 @@ static sdx_status read_map_fields(sdx_loader *loader, sdx_pb_reader in,
                    count);
 }
 
-/* A map's values become one rank-1 tensor where they are scalars of one type, which they are in
- * every map that an operator takes or makes; what is no such list stays a sequence. */
-static sdx_status pack_values(sdx_value **values, const sdx_allocator *allocator,
-                              sdx_error *error) {
-    const sdx_value *list = *values;
-    if (list->item_count == 0) return SDX_STATUS_OK;
-    for (size_t i = 0; i < list->item_count; i++) {
-        const sdx_value *item = list->items[i];
-        if (item->kind != SDX_KIND_TENSOR || item->tensor.count != 1 || item->tensor.rank > 1 ||
-            item->tensor.dtype != list->items[0]->tensor.dtype)
-            return SDX_STATUS_OK;
-    }
-    const sdx_dtype dtype = list->items[0]->tensor.dtype;
-    const int64_t count = (int64_t)list->item_count;
-    const size_t size = sdx_dtype_size(dtype);
-    sdx_value *packed, *owned;
-    SDX_TRY(sdx_value_alloc_tensor(allocator, dtype, 1, &count, &packed, error));
-    for (size_t i = 0; i < list->item_count; i++)
-        memcpy((char *)packed->tensor.data + i * size, list->items[i]->tensor.data, size);
-    if (dtype == SDX_DTYPE_STRING) { /* the text must outlive the list */
-        const sdx_status status = sdx_value_new_tensor(allocator, &packed->tensor, &owned, error);
-        sdx_value_release(packed);
-        SDX_TRY(status);
-        packed = owned;
-    }
-    sdx_value_release(*values);
-    *values = packed;
+/* The keys as a tensor, of strings or of the integers that read_keys put into their sizes. */
+static sdx_status make_keys(const sdx_vector *keys, bool text, const sdx_allocator *allocator,
+                            sdx_value **out, sdx_error *error) {
+    const sdx_tensor like = {.dtype = text ? SDX_DTYPE_STRING : SDX_DTYPE_INT64, .rank = 1,
+                             .dims = {(int64_t)keys->count}, .data = text ? keys->data : NULL};
+    SDX_TRY(sdx_value_new_tensor(allocator, &like, out, error));
+    for (size_t i = 0; !text && i < keys->count; i++)
+        ((int64_t *)(*out)->tensor.data)[i] = (int64_t)((const sdx_string *)keys->data)[i].size;
     return SDX_STATUS_OK;
 }
 
 /* MapProto: keys as integers or strings, values as a SequenceProto. */
 static sdx_status read_map(sdx_loader *loader, sdx_pb_reader in, const sdx_allocator *allocator,
                            sdx_value **out) {
-    sdx_vector keys = {0};
+    sdx_vector found = {0};
     uint32_t key_field = 0;
-    sdx_value *values = NULL;
-    sdx_status status = read_map_fields(loader, in, allocator, &keys, &key_field, &values);
-    bool text = key_field == MAP_STRING_KEYS;
-    sdx_value *map = NULL;
-    if (status == SDX_STATUS_OK)
-        status = sdx_value_alloc_list(allocator, SDX_KIND_MAP, 2, &map, loader->error);
-    if (status == SDX_STATUS_OK) {
-        sdx_tensor like = {.dtype = text ? SDX_DTYPE_STRING : SDX_DTYPE_INT64, .rank = 1,
-                           .dims = {(int64_t)keys.count}, .data = text ? keys.data : NULL};
-        status = sdx_value_new_tensor(allocator, &like, &map->items[0], loader->error);
-    }
-    if (status == SDX_STATUS_OK && !text)
-        for (size_t i = 0; i < keys.count; i++)
-            ((int64_t *)map->items[0]->tensor.data)[i] =
-                (int64_t)((const sdx_string *)keys.data)[i].size;
-    sdx_vector_free(&keys, loader->module->allocator, sizeof(sdx_string));
-    if (status == SDX_STATUS_OK && !values)
-        status = sdx_value_alloc_list(allocator, SDX_KIND_SEQUENCE, 0, &values, loader->error);
-    if (status == SDX_STATUS_OK) status = pack_values(&values, allocator, loader->error);
-    if (status == SDX_STATUS_OK) map->items[1] = values;
-    else sdx_value_release(values);
-    if (status != SDX_STATUS_OK) sdx_value_release(map);
-    else *out = map;
+    sdx_value *keys = NULL, *values = NULL;
+    sdx_status status = SDX_STATUS_OK;
+    SDX_TRY_GOTO(read_map_fields(loader, in, allocator, &found, &key_field, &values));
+    SDX_TRY_GOTO(make_keys(&found, key_field == MAP_STRING_KEYS, allocator, &keys, loader->error));
+    if (!values)
+        SDX_TRY_GOTO(
+            sdx_value_alloc_list(allocator, SDX_KIND_SEQUENCE, 0, &values, loader->error));
+    SDX_TRY_GOTO(sdx_value_new_map(allocator, keys, values, out, loader->error));
+fail:
+    sdx_vector_free(&found, loader->module->allocator, sizeof(sdx_string));
+    sdx_value_release(keys);
+    sdx_value_release(values);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* type.c - TypeProto and TensorShapeProto -> sdx_type. Named dims become symbols or, where the
- * name is an expression such as "past + 1", its meaning. */
+ * name is an expression such as "past + 1", its meaning. Within a sequence, optional or map they
+ * stay open: the items may differ in size, so that no single number can stand for them. */
 #include <string.h>
 
 #include "onnx/loader.h"
@@ -63,7 +64,7 @@ static sdx_status load_dim(sdx_loader *loader, sdx_pb_reader in, sdx_expr *out) 
     return status;
 }
 
-static sdx_status load_shape(sdx_loader *loader, sdx_pb_reader in, sdx_type *out) {
+static sdx_status load_shape(sdx_loader *loader, sdx_pb_reader in, bool nested, sdx_type *out) {
     sdx_expr dims[SDX_MAX_RANK];
     int32_t rank = 0;
     sdx_pb_field field;
@@ -76,7 +77,9 @@ static sdx_status load_shape(sdx_loader *loader, sdx_pb_reader in, sdx_type *out
                                "a shape has more than %d dimensions", SDX_MAX_RANK);
         sdx_pb_reader dim;
         SDX_TRY(sdx_pb_enter(&in, &field, &dim, loader->error));
-        SDX_TRY(load_dim(loader, dim, &dims[rank++]));
+        SDX_TRY(load_dim(loader, dim, &dims[rank]));
+        if (nested && !sdx_expr_is_const(dims[rank])) dims[rank] = SDX_EXPR_UNKNOWN;
+        rank++;
     }
     SDX_TRY(status);
     sdx_expr *copy = sdx_arena_array(&loader->module->arena, (size_t)rank + 1, sizeof *copy);
@@ -100,7 +103,8 @@ static sdx_status load_dtype(sdx_loader *loader, const sdx_pb_field *field, sdx_
     return SDX_STATUS_OK;
 }
 
-static sdx_status load_tensor_type(sdx_loader *loader, sdx_pb_reader in, sdx_type *out) {
+static sdx_status load_tensor_type(sdx_loader *loader, sdx_pb_reader in, bool nested,
+                                   sdx_type *out) {
     sdx_pb_field field;
     sdx_status status = SDX_STATUS_OK;
     while (sdx_pb_next(&in, &field, &status, loader->error)) {
@@ -110,11 +114,13 @@ static sdx_status load_tensor_type(sdx_loader *loader, sdx_pb_reader in, sdx_typ
             SDX_TRY(sdx_pb_expect(&field, SDX_WIRE_BYTES, "shape", loader->error));
             sdx_pb_reader shape;
             SDX_TRY(sdx_pb_enter(&in, &field, &shape, loader->error));
-            SDX_TRY(load_shape(loader, shape, out));
+            SDX_TRY(load_shape(loader, shape, nested, out));
         }
     }
     return status;
 }
+
+static sdx_status load_type(sdx_loader *loader, sdx_pb_reader in, bool nested, sdx_type *out);
 
 /* Sequence and Optional hold their content in field 1; Map has the key in 1, the value in 2. */
 static sdx_status load_nested_type(sdx_loader *loader, sdx_pb_reader in, sdx_type *out) {
@@ -128,7 +134,7 @@ static sdx_status load_nested_type(sdx_loader *loader, sdx_pb_reader in, sdx_typ
             SDX_TRY(sdx_pb_enter(&in, &field, &inner, loader->error));
             sdx_type *type = sdx_arena_alloc(&loader->module->arena, sizeof *type);
             if (!type) return sdx_load_no_memory(loader);
-            SDX_TRY(sdx_load_type(loader, inner, type));
+            SDX_TRY(load_type(loader, inner, true, type));
             out->inner = type;
         } else if (field.number == 1 && out->kind == SDX_KIND_MAP) {
             SDX_TRY(load_dtype(loader, &field, &out->dtype));
@@ -141,7 +147,7 @@ static sdx_status load_nested_type(sdx_loader *loader, sdx_pb_reader in, sdx_typ
     return SDX_STATUS_OK;
 }
 
-sdx_status sdx_load_type(sdx_loader *loader, sdx_pb_reader in, sdx_type *out) {
+static sdx_status load_type(sdx_loader *loader, sdx_pb_reader in, bool nested, sdx_type *out) {
     memset(out, 0, sizeof *out);
     out->rank = -1;
     sdx_pb_field field;
@@ -164,9 +170,13 @@ sdx_status sdx_load_type(sdx_loader *loader, sdx_pb_reader in, sdx_type *out) {
         sdx_pb_reader inner;
         SDX_TRY(sdx_pb_enter(&in, &field, &inner, loader->error));
         if (kind == SDX_KIND_TENSOR || kind == SDX_KIND_SPARSE)
-            SDX_TRY(load_tensor_type(loader, inner, out));
+            SDX_TRY(load_tensor_type(loader, inner, nested, out));
         else
             SDX_TRY(load_nested_type(loader, inner, out));
     }
     return status;
+}
+
+sdx_status sdx_load_type(sdx_loader *loader, sdx_pb_reader in, sdx_type *out) {
+    return load_type(loader, in, false, out);
 }

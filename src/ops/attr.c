@@ -107,6 +107,16 @@ sdx_status sdx_attr_get_strings(sdx_prep *prep, const char *name, const sdx_stri
     return SDX_STATUS_OK;
 }
 
+sdx_status sdx_attr_get_values(sdx_prep *prep, const char *name, sdx_attr_kind written,
+                               const sdx_id **out, size_t *count) {
+    const sdx_attr *attr = find(prep, name);
+    const bool names = attr && attr->kind == SDX_ATTR_VALUES;
+    if (attr && !names) SDX_TRY(find_kind(prep, name, written, &attr));
+    *out = names ? attr->as.values : NULL;
+    *count = names ? attr->count : 0;
+    return SDX_STATUS_OK;
+}
+
 sdx_status sdx_attr_get_tensor(sdx_prep *prep, const char *name, const sdx_const **out) {
     const sdx_attr *attr;
     SDX_TRY(find_kind(prep, name, SDX_ATTR_TENSOR, &attr));

@@ -36,10 +36,9 @@ static sdx_status infer_old(sdx_infer *inf) {
         return sdx_infer_fail(inf, "axis %lld places B of rank %d outside A of rank %d",
                               (long long)params->axis, (int)rank_b, (int)rank_a);
     for (int32_t d = 0; d < rank_b; d++) {
-        const sdx_expr b = sdx_infer_dim(inf, 1, d);
-        if (params->broadcast && sdx_expr_is(b, 1)) continue;
-        SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 0, d + (int32_t)axis), b,
-                                        "a dim of A and of B"));
+        const sdx_expr a = sdx_infer_dim(inf, 0, d + (int32_t)axis), b = sdx_infer_dim(inf, 1, d);
+        SDX_TRY(params->broadcast ? sdx_infer_require_broadcast(inf, b, a)
+                                  : sdx_infer_require_equal(inf, a, b, "a dim of A and of B"));
     }
     return SDX_STATUS_OK;
 }

@@ -52,14 +52,29 @@ static sdx_status cast_like_prepare(sdx_prep *prep) {
 
 /* ---- Cast, CastLike -------------------------------------------------------------------------- */
 
-static void cast_contents(sdx_infer *inf, sdx_dtype to) {
+#define EXACT_FLOATS (SDX_T(FLOAT32) | SDX_T(FLOAT64))
+
+/* Up to which whole numbers are exact in a float type. */
+static sdx_expr last_exact(sdx_dtype dtype) {
+    return sdx_expr_const((int64_t)1 << (dtype == SDX_DTYPE_FLOAT64 ? 53 : 24));
+}
+
+static sdx_status cast_contents(sdx_infer *inf, sdx_dtype to) {
     sdx_expr data[SDX_MAX_CONTENTS];
     size_t count;
-    if (!inf->pool || !sdx_dtypes_has(SDX_T_INDEX | SDX_T(BOOL), to)) return;
-    if (!sdx_dtypes_has(SDX_T_INTS | SDX_T(BOOL), sdx_infer_dtype(inf, 0))) return;
-    if (!sdx_infer_contents(inf, 0, data, SDX_MAX_CONTENTS, &count)) return;
+    if (!inf->pool || !sdx_dtypes_has(SDX_T_INDEX | SDX_T(BOOL) | EXACT_FLOATS, to))
+        return SDX_STATUS_OK;
+    if (!sdx_dtypes_has(SDX_T_INTS | SDX_T(BOOL) | EXACT_FLOATS, sdx_infer_dtype(inf, 0)))
+        return SDX_STATUS_OK;
+    if (!sdx_infer_contents(inf, 0, data, SDX_MAX_CONTENTS, &count)) return SDX_STATUS_OK;
     for (size_t i = 0; i < count; i++) {
-        if (to == SDX_DTYPE_BOOL) {
+        if (sdx_dtypes_has(EXACT_FLOATS, to)) {
+            /* A size as a float, on its way to a Range: whole, as long as it is not huge. */
+            const sdx_expr least = sdx_expr_min(inf->pool, data[i], last_exact(to));
+            if (sdx_expr_is_const(data[i]) && !sdx_expr_same(least, data[i]))
+                data[i] = SDX_EXPR_UNKNOWN;
+            SDX_TRY(sdx_infer_require_equal(inf, least, data[i], "a size as an exact float"));
+        } else if (to == SDX_DTYPE_BOOL) {
             const unsigned order = sdx_ew_order(inf, data[i], sdx_expr_const(0));
             data[i] = order == SDX_EW_SAME             ? sdx_expr_const(0)
                       : (order & SDX_EW_SAME) == 0 ? sdx_expr_const(1)
@@ -69,6 +84,7 @@ static void cast_contents(sdx_infer *inf, sdx_dtype to) {
         }
     }
     sdx_infer_set_contents(inf, 0, data, count);
+    return SDX_STATUS_OK;
 }
 
 static sdx_status cast_infer(sdx_infer *inf) {
@@ -77,8 +93,7 @@ static sdx_status cast_infer(sdx_infer *inf) {
         params->to != SDX_DTYPE_UNDEFINED ? params->to : sdx_infer_dtype(inf, 1);
     SDX_TRY(sdx_infer_copy(inf, 0, 0, false));
     sdx_infer_set_dtype(inf, 0, to);
-    cast_contents(inf, to);
-    return SDX_STATUS_OK;
+    return cast_contents(inf, to);
 }
 
 typedef struct cast_job {

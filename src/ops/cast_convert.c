@@ -164,8 +164,10 @@ void sdx_convert_by(const sdx_cast_rules *rules, sdx_dtype from, sdx_dtype to, c
                     void *out, size_t count) {
     const sdx_dtype wide = wide_type(from);
     const size_t from_size = sdx_dtype_size(from), to_size = sdx_dtype_size(to);
+    /* The one type with infinities that saturation takes away, from itself too. */
+    const bool same = from == to && !(rules->saturate && to == SDX_DTYPE_FLOAT8E5M2);
     if (count == 0) return;
-    if (from == to) {
+    if (same) {
         if (in != out) memcpy(out, in, count * to_size);
     } else if (from == wide) {
         narrow(rules, wide, to, in, out, count);

@@ -103,6 +103,7 @@ static sdx_status concat_infer(sdx_infer *inf) {
     }
     dims[axis] = total;
     if (rank == 1) concat_contents(inf);
+    sdx_infer_set_join(inf, axis);
     return sdx_move_shape(inf, 0, rank, dims);
 }
 
@@ -114,7 +115,9 @@ static sdx_status concat_run(sdx_call *call) {
     if (out->count == 0) return SDX_STATUS_OK;
     for (uint32_t i = 0; i < call->in_count; ++i) {
         const sdx_tensor *in = sdx_in(call, i);
-        sdx_part_write(out, axis, first, in->dims[axis], in->data, call->host->pool);
+        /* Inputs that lie at their place within the output already were written there. */
+        if (in->data != part_start(out, axis, first))
+            sdx_part_write(out, axis, first, in->dims[axis], in->data, call->host->pool);
         first += in->dims[axis];
     }
     return SDX_STATUS_OK;
@@ -235,6 +238,7 @@ static sdx_status split_infer(sdx_infer *inf) {
         SDX_TRY(split_length(inf, p, sizes, dim, o, &dims[axis]));
         SDX_TRY(sdx_move_shape(inf, o, rank, dims));
         if (rank == 1) split_contents(inf, o, total, dims[axis], dim);
+        sdx_infer_set_run(inf, o, axis, total);
         total = sdx_inf_add(inf, total, dims[axis]);
     }
     if (sdx_expr_is_unknown(total) || sdx_expr_is_unknown(dim)) return SDX_STATUS_OK;
@@ -259,7 +263,8 @@ static sdx_status split_run(sdx_call *call) {
     for (uint32_t o = 0; o < call->out_count; ++o) {
         const int64_t length = split_plain_length(call, p, in->dims[axis], o);
         sdx_tensor *out = sdx_out(call, o);
-        if (out) sdx_part_read(in, axis, first, length, out->data, call->host->pool);
+        if (out && out->data != part_start(in, axis, first))
+            sdx_part_read(in, axis, first, length, out->data, call->host->pool);
         first += length;
     }
     return SDX_STATUS_OK;

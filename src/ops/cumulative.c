@@ -102,7 +102,7 @@ static const char product_mark; /* aux of CumProd: any address */
 #define CUMULATIVE_DEF(name, mark)                                                                \
     const sdx_op_def sdx_op_##name = {                                                            \
         .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,                                     \
-        .flags = SDX_OP_IN_PLACE,                                                                 \
+        .flags = SDX_OP_IN_PLACE_FIRST,                                                           \
         .in_types = {SDX_T_FLOATS | SDX_T_INDEX | SDX_T(UINT32) | SDX_T(UINT64), SDX_T_INDEX},    \
         .params_size = sizeof(cumulative_params),                                                 \
         .prepare = cumulative_prepare,                                                            \

@@ -40,12 +40,7 @@ static sdx_status expand_dim(sdx_infer *inf, sdx_expr dim, sdx_expr want, int32_
         !sdx_expr_is(want, 1) && !sdx_expr_same(dim, want))
         return sdx_infer_fail(inf, "axis %d of length %lld cannot be expanded to %lld", (int)axis,
                               (long long)sdx_expr_value(dim), (long long)sdx_expr_value(want));
-    *out = SDX_EXPR_UNKNOWN;
-    if (sdx_expr_is_unknown(dim) || sdx_expr_is_unknown(want)) return SDX_STATUS_OK;
-    *out = sdx_expr_broadcast(inf->pool, dim, want);
-    if (!sdx_expr_is_const(*out)) return SDX_STATUS_OK;
-    SDX_TRY(sdx_infer_require_broadcast(inf, dim, *out));
-    return sdx_infer_require_broadcast(inf, want, *out);
+    return sdx_infer_broadcast_dim(inf, dim, want, "dimensions", out);
 }
 
 /* The nest over an output of these dims; right-aligned dims of 1 in the input repeat. */

@@ -117,12 +117,30 @@ static sdx_status range_int_length(sdx_infer *inf, sdx_expr *length) {
     return SDX_STATUS_OK;
 }
 
+/* A float scalar that is a whole number: a size that was cast, or a constant. */
+static sdx_expr whole_scalar(const sdx_infer *inf, uint32_t i) {
+    sdx_expr value;
+    size_t count;
+    if (sdx_infer_contents(inf, i, &value, 1, &count)) return count ? value : SDX_EXPR_UNKNOWN;
+    const sdx_tensor *tensor = sdx_infer_tensor(inf, i);
+    if (!tensor || tensor->count != 1) return SDX_EXPR_UNKNOWN;
+    const double number = sdx_tensor_double(tensor, 0);
+    if (!(fabs(number) < 0x1p24) || number != floor(number)) return SDX_EXPR_UNKNOWN;
+    return sdx_expr_const((int64_t)number);
+}
+
 static sdx_status range_float_length(sdx_infer *inf, sdx_expr *length) {
     const sdx_tensor *in[3];
     *length = SDX_EXPR_UNKNOWN;
     for (uint32_t i = 0; i < 3; ++i) {
         in[i] = sdx_infer_tensor(inf, i);
-        if (!in[i] || in[i]->count != 1) return SDX_STATUS_OK;
+        if (in[i] && in[i]->count == 1) continue;
+        const sdx_expr delta = whole_scalar(inf, 2);
+        if (!sdx_expr_is_const(delta) || sdx_expr_is(delta, 0)) return SDX_STATUS_OK;
+        const sdx_expr start = whole_scalar(inf, 0), limit = whole_scalar(inf, 1);
+        const int64_t by = sdx_expr_value(delta);
+        *length = by > 0 ? count_up(inf, start, limit, by) : count_up(inf, limit, start, -by);
+        return SDX_STATUS_OK;
     }
     const double start = sdx_tensor_double(in[0], 0), limit = sdx_tensor_double(in[1], 0);
     const double delta = sdx_tensor_double(in[2], 0), count = ceil((limit - start) / delta);

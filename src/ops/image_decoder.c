@@ -1,6 +1,7 @@
 /* image_decoder.c - ImageDecoder: the bytes of an image file become uint8[height, width, channels]. The
- * work is src/image's; only the body knows the size. Bytes that are no image are an error that says
- * why: ONNX's text would return an empty matrix, its reference implementation fails too. */
+ * work is src/image's; only the body knows the size. Bytes that are no image, or a broken one, give
+ * an image without pixels, as ONNX's text wants it. A sound image that this build cannot read, or
+ * that passes a limit, is an error: the file is not at fault. */
 #include <string.h>
 
 #include "image/image.h"
@@ -34,10 +35,16 @@ static sdx_status image_run(sdx_call *call) {
     const sdx_tensor *in = sdx_in(call, 0);
     sdx_image image;
     sdx_tensor *out;
-    SDX_TRY(sdx_image_decode(in->data, in->count, p->wanted, NULL, call->host->heap, &image,
-                             call->error));
+    sdx_status status = sdx_image_decode(in->data, in->count, p->wanted, NULL, call->host->heap,
+                                         &image, call->error);
+    if (status == SDX_STATUS_BAD_INPUT) {
+        const int64_t none[3] = {0, 0, p->wanted == SDX_IMAGE_GRAYSCALE ? 1 : 3};
+        sdx_error_clear(call->error);
+        return sdx_call_alloc(call, 0, SDX_DTYPE_UINT8, 3, none, &out);
+    }
+    SDX_TRY(status);
     const int64_t dims[3] = {image.height, image.width, image.channels};
-    const sdx_status status = sdx_call_alloc(call, 0, SDX_DTYPE_UINT8, 3, dims, &out);
+    status = sdx_call_alloc(call, 0, SDX_DTYPE_UINT8, 3, dims, &out);
     if (status == SDX_STATUS_OK && out) memcpy(out->data, image.pixels, out->count);
     sdx_image_release(&image, call->host->heap);
     return status;

@@ -120,6 +120,16 @@ void sdx_infer_set_contents(sdx_infer *inf, uint32_t o, const sdx_expr *contents
     inf->out[o].content_count = count;
 }
 
+void sdx_infer_set_run(sdx_infer *inf, uint32_t o, int32_t axis, sdx_expr start) {
+    if (o >= inf->out_count) return;
+    inf->out[o].run_axis = (uint8_t)(axis + 1);
+    inf->out[o].run_start = start;
+}
+
+void sdx_infer_set_join(sdx_infer *inf, int32_t axis) {
+    inf->out[0].join_axis = (uint8_t)(axis + 1);
+}
+
 static sdx_status remember(sdx_infer *inf, const sdx_constraint *constraint) {
     if (!inf->module) return SDX_STATUS_OK;
     sdx_constraint *slot =
@@ -169,23 +179,39 @@ sdx_status sdx_infer_axis(sdx_infer *inf, int64_t axis, int32_t rank, int32_t *o
     return SDX_STATUS_OK;
 }
 
-/* The broadcast of two dims; what cannot be decided now is an expression that fails when bound. */
-static sdx_status broadcast_dim(sdx_infer *inf, sdx_expr a, sdx_expr b, sdx_expr *out) {
+/* Whether two dims can be broadcast only where they are equal, as sequence and min(sequence, 512)
+ * can: small <= large, and 1 in one of them means 1 in the other. */
+static bool equal_or_wrong(sdx_infer *inf, sdx_expr small, sdx_expr large) {
+    int64_t bound;
+    if (!sdx_expr_lower_bound(inf->pool, sdx_inf_sub(inf, large, small), &bound) || bound < 0)
+        return false;
+    sdx_expr least = sdx_expr_min(inf->pool, large, sdx_expr_const(2));
+    return sdx_expr_lower_bound(inf->pool, sdx_inf_sub(inf, small, least), &bound) && bound >= 0;
+}
+
+sdx_status sdx_infer_broadcast_dim(sdx_infer *inf, sdx_expr a, sdx_expr b, const char *what,
+                                   sdx_expr *out) {
+    bool a_const = sdx_expr_is_const(a), b_const = sdx_expr_is_const(b);
     if (sdx_expr_is(a, 1) || sdx_expr_same(a, b)) {
         *out = b;
-        return SDX_STATUS_OK;
-    }
-    if (sdx_expr_is(b, 1)) {
+    } else if (sdx_expr_is(b, 1)) {
         *out = a;
-        return SDX_STATUS_OK;
-    }
-    if (sdx_expr_is_const(a) && sdx_expr_is_const(b))
-        return sdx_infer_fail(inf, "dimensions %lld and %lld cannot be broadcast together",
+    } else if (a_const && b_const) {
+        return sdx_infer_fail(inf, "%s %lld and %lld cannot be broadcast together", what,
                               (long long)sdx_expr_value(a), (long long)sdx_expr_value(b));
-    *out = sdx_expr_broadcast(inf->pool, a, b);
-    if (!sdx_expr_is_const(*out)) return SDX_STATUS_OK;
-    /* broadcast(c, x) is simply c, so that x must fit has to be remembered apart. */
-    return sdx_infer_require_broadcast(inf, sdx_expr_is_const(a) ? b : a, *out);
+    } else if (a_const || b_const) {
+        *out = a_const ? a : b;
+        return sdx_infer_require_broadcast(inf, a_const ? b : a, *out);
+    } else if (equal_or_wrong(inf, a, b)) {
+        *out = b;
+        return sdx_infer_require_equal(inf, a, b, what);
+    } else if (equal_or_wrong(inf, b, a)) {
+        *out = a;
+        return sdx_infer_require_equal(inf, a, b, what);
+    } else {
+        *out = sdx_expr_broadcast(inf->pool, a, b); /* fails when bound if they do not fit */
+    }
+    return SDX_STATUS_OK;
 }
 
 sdx_status sdx_infer_broadcast(sdx_infer *inf, uint32_t first, uint32_t n, int32_t *out_rank,
@@ -203,7 +229,9 @@ sdx_status sdx_infer_broadcast(sdx_infer *inf, uint32_t first, uint32_t n, int32
         for (uint32_t i = first; i < first + n; i++) {
             if (!sdx_infer_present(inf, i)) continue;
             int32_t own = axis - (rank - sdx_infer_rank(inf, i));
-            if (own >= 0) SDX_TRY(broadcast_dim(inf, dim, sdx_infer_dim(inf, i, own), &dim));
+            if (own < 0) continue;
+            SDX_TRY(sdx_infer_broadcast_dim(inf, dim, sdx_infer_dim(inf, i, own), "dimensions",
+                                            &dim));
         }
         out_dims[axis] = dim;
     }

@@ -4,13 +4,14 @@
 
 #include "ops/resolve.h"
 
-static void constant_type(sdx_module *module, const sdx_const *constant, sdx_type *type) {
+bool sdx_type_constant(sdx_module *module, const sdx_const *constant, sdx_type *type) {
     sdx_expr *dims = sdx_arena_array(&module->arena, (size_t)constant->rank + 1, sizeof *dims);
     *type = (sdx_type){.kind = SDX_KIND_TENSOR, .dtype = constant->dtype, .rank = -1};
-    if (!dims) return;
+    if (!dims) return false;
     for (int32_t i = 0; i < constant->rank; i++) dims[i] = sdx_expr_const(constant->dims[i]);
     type->rank = constant->rank;
     type->dims = dims;
+    return true;
 }
 
 static void describe_input(sdx_module *module, sdx_id id, sdx_infer_in *in) {
@@ -60,6 +61,9 @@ static sdx_status store_output(sdx_module *module, sdx_id id, const sdx_infer_ou
     value->type = out->type;
     value->contents = out->contents;
     value->content_count = out->content_count;
+    value->run_axis = out->run_axis;
+    value->run_start = out->run_start;
+    value->join_axis = out->join_axis;
     value->type.rank = -1;
     value->type.dims = NULL;
     if (out->type.kind == SDX_KIND_TENSOR && out->rank_known) {
@@ -101,25 +105,8 @@ static void adopt_declared(sdx_module *module, const sdx_node *node) {
     }
 }
 
-/* What is unsupported becomes a problem of the module, and the node one without an operator: so all
- * are found in one go, and a body that is inferred again names each once. */
-static sdx_status settle(sdx_module *module, const sdx_node *node, sdx_id id, sdx_status status,
-                         sdx_error *error) {
-    sdx_error_set_node(error, node->name, node->op_type);
-    if (status != SDX_STATUS_UNSUPPORTED) return status;
-    sdx_error problem = *error;
-    sdx_error_clear(error);
-    sdx_node_at(module, id)->op = NULL;
-    adopt_declared(module, node);
-    return sdx_add_problem(module, &problem, error);
-}
-
-static sdx_status infer_node(sdx_module *module, sdx_id id, sdx_error *error) {
+sdx_status sdx_infer_node(sdx_module *module, sdx_id id, sdx_error *error) {
     const sdx_node node = *sdx_node_at(module, id); /* a copy: tables may move */
-    if (!node.op) {
-        adopt_declared(module, &node);
-        return SDX_STATUS_OK;
-    }
     sdx_arena scratch;
     sdx_arena_init(&scratch, module->allocator, 0);
     sdx_infer_in *in = sdx_arena_array(&scratch, (size_t)node.input_count + 1, sizeof *in);
@@ -145,19 +132,38 @@ static sdx_status infer_node(sdx_module *module, sdx_id id, sdx_error *error) {
         if (out[o].wanted) SDX_TRY_GOTO(store_output(module, node.outputs[o], &out[o], error));
 fail:
     sdx_arena_free(&scratch);
-    return status == SDX_STATUS_OK ? status : settle(module, &node, id, status, error);
+    if (status != SDX_STATUS_OK) sdx_error_set_node(error, node.name, node.op_type);
+    return status;
+}
+
+/* What is unsupported becomes a problem of the module, and the node one without an operator: so all
+ * are found in one go, and a body that is inferred again names each once. */
+static sdx_status infer_or_note(sdx_module *module, sdx_id id, sdx_error *error) {
+    sdx_status status = SDX_STATUS_OK;
+    if (sdx_node_at(module, id)->op) status = sdx_infer_node(module, id, error);
+    if (status != SDX_STATUS_OK && status != SDX_STATUS_UNSUPPORTED) return status;
+    sdx_node *node = sdx_node_at(module, id);
+    if (status == SDX_STATUS_UNSUPPORTED) {
+        sdx_error problem = *error;
+        sdx_error_clear(error);
+        node->op = NULL;
+        SDX_TRY(sdx_add_problem(module, &problem, error));
+    }
+    if (!node->op) adopt_declared(module, node);
+    return SDX_STATUS_OK;
 }
 
 static sdx_status infer_graph(sdx_module *module, sdx_id graph_id, sdx_error *error) {
     for (uint32_t i = 0; i < sdx_graph_at(module, graph_id)->node_count; i++)
-        SDX_TRY(infer_node(module, sdx_graph_at(module, graph_id)->nodes[i], error));
+        SDX_TRY(infer_or_note(module, sdx_graph_at(module, graph_id)->nodes[i], error));
     return SDX_STATUS_OK;
 }
 
 sdx_status sdx_infer_module(sdx_module *module, sdx_error *error) {
     for (size_t i = 0; i < module->values.count; i++) {
         sdx_value_def *value = sdx_value_at(module, (sdx_id)i);
-        if (value->constant) constant_type(module, value->constant, &value->type);
+        if (value->constant && !sdx_type_constant(module, value->constant, &value->type))
+            return sdx_fail_memory(error, 0, "shape inference");
     }
     return infer_graph(module, 0, error);
 }

@@ -2,26 +2,6 @@
  * here serve the quantised products too; the arithmetic is in matmul_product.c. */
 #include "ops/matmul.h"
 
-sdx_status sdx_infer_broadcast_dim(sdx_infer *inf, sdx_expr a, sdx_expr b, const char *what,
-                                   sdx_expr *out) {
-    if (sdx_expr_is(a, 1) || sdx_expr_same(a, b)) {
-        *out = b;
-    } else if (sdx_expr_is(b, 1)) {
-        *out = a;
-    } else if (sdx_expr_is_const(a) && sdx_expr_is_const(b)) {
-        return sdx_infer_fail(inf, "%s differ: %lld and %lld", what, (long long)sdx_expr_value(a),
-                              (long long)sdx_expr_value(b));
-    } else if (sdx_expr_is_unknown(a) || sdx_expr_is_unknown(b)) {
-        *out = sdx_expr_is_const(a) ? a : sdx_expr_is_const(b) ? b : SDX_EXPR_UNKNOWN;
-    } else {
-        *out = sdx_expr_broadcast(inf->pool, a, b);
-        /* The broadcast of c and x is simply c: that x fits has to be remembered apart. */
-        if (sdx_expr_is_const(*out))
-            return sdx_infer_require_broadcast(inf, sdx_expr_is_const(a) ? b : a, *out);
-    }
-    return SDX_STATUS_OK;
-}
-
 /* Batch dims of the output, right-aligned. */
 static sdx_status broadcast_batch(sdx_infer *inf, uint32_t a, uint32_t b, int32_t rank,
                                   sdx_expr *dims) {

@@ -50,11 +50,6 @@ static inline size_t sdx_scratch_part(size_t bytes) {
 /* count * element as the symbolic size of such a part (rounding included). */
 sdx_expr sdx_infer_scratch_part(sdx_infer *inf, sdx_expr count, size_t element);
 
-/* Size of a dim that two are broadcast to; `what` names them in the error. Unknown where it cannot
- * be told yet. */
-sdx_status sdx_infer_broadcast_dim(sdx_infer *inf, sdx_expr a, sdx_expr b, const char *what,
-                                   sdx_expr *out);
-
 /* Shape of numpy.matmul on dims a and b: the one rule of MatMul, MatMulInteger, QLinearMatMul. */
 sdx_status sdx_infer_matmul(sdx_infer *inf, uint32_t a, uint32_t b, sdx_dtype out);
 

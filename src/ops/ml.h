@@ -59,8 +59,9 @@ typedef enum sdx_ml_post { /* the numbers of TreeEnsemble's post_transform */
 } sdx_ml_post;
 
 sdx_status sdx_ml_read_post(sdx_prep *prep, int *out);
-/* One row of scores, in place. A row of one score is only changed by PROBIT. */
+/* One row of scores, in place. */
 void sdx_ml_transform(int post, float *scores, size_t count);
+void sdx_ml_transform_wide(int post, double *scores, size_t count);
 /* How the one score of a classifier with two classes becomes two. */
 typedef enum sdx_ml_pair {
     SDX_ML_COMPLEMENT, /* 1 - s, s */

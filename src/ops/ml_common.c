@@ -75,62 +75,53 @@ sdx_status sdx_ml_read_post(sdx_prep *prep, int *out) {
     return sdx_attr_get_choice(prep, "post_transform", SDX_ML_NONE, words, out);
 }
 
-float sdx_ml_logistic(float value) {
-    const float high = 1 / (1 + expf(-fabsf(value)));
-    return value < 0 ? 1 - high : high;
-}
-
 /* The quantile of the normal distribution, by the approximation of the inverse error function that
- * Winitzki gave: it is the one that models were made for. */
-static float probit(float value) {
-    const float a = 0.147f, pi = 3.14159274f, root2 = 1.41421354f;
-    const float x = 2 * value - 1;
-    const float log_term = logf((1 - x) * (1 + x));
-    const float first = 2 / (pi * a) + 0.5f * log_term;
-    const float root = sqrtf(sqrtf(first * first - 1 / a * log_term) - first);
+ * Winitzki gave: it is the one that models were made for. Near 1/2 its terms cancel, hence double. */
+static double probit(double value) {
+    const double a = 0.147, pi = 3.14159265358979323846, root2 = 1.41421356237309504880;
+    const double x = 2 * value - 1;
+    const double log_term = log((1 - x) * (1 + x));
+    const double first = 2 / (pi * a) + 0.5 * log_term;
+    const double root = sqrt(sqrt(first * first - log_term / a) - first);
     return root2 * (x < 0 ? -root : root);
 }
 
-static float largest(const float *scores, size_t count) {
-    float most = -FLT_MAX;
-    for (size_t i = 0; i < count; i++)
-        if (scores[i] > most) most = scores[i];
-    return most;
-}
-
 /* With keep_zeros, scores of (nearly) zero stay out of the sum and only shrink with the rest. */
-static void softmax(float *scores, size_t count, bool keep_zeros) {
-    const float nearly = 1e-7f, most = largest(scores, count);
-    float sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (keep_zeros && fabsf(scores[i]) <= nearly) {
-            scores[i] *= expf(-most);
-            continue;
-        }
-        scores[i] = expf(scores[i] - most);
-        sum += scores[i];
+#define DEFINE_TRANSFORM(real, lowest, exponential, magnitude, logistic, softmax, transform)      \
+    real logistic(real value) {                                                                   \
+        const real high = 1 / (1 + exponential(-magnitude(value)));                               \
+        return value < 0 ? 1 - high : high;                                                       \
+    }                                                                                             \
+    static void softmax(real *scores, size_t count, bool keep_zeros) {                            \
+        const real nearly = (real)1e-7;                                                           \
+        real sum = 0, most = lowest;                                                              \
+        for (size_t i = 0; i < count; i++)                                                        \
+            if (scores[i] > most) most = scores[i];                                               \
+        for (size_t i = 0; i < count; i++) {                                                      \
+            if (keep_zeros && magnitude(scores[i]) <= nearly) {                                   \
+                scores[i] *= exponential(-most);                                                  \
+                continue;                                                                         \
+            }                                                                                     \
+            scores[i] = exponential(scores[i] - most);                                            \
+            sum += scores[i];                                                                     \
+        }                                                                                         \
+        for (size_t i = 0; i < count; i++) scores[i] /= sum;                                      \
+    }                                                                                             \
+    void transform(int post, real *scores, size_t count) {                                        \
+        if (post == SDX_ML_SOFTMAX || post == SDX_ML_SOFTMAX_ZERO)                                \
+            softmax(scores, count, post == SDX_ML_SOFTMAX_ZERO);                                  \
+        for (size_t i = 0; post == SDX_ML_LOGISTIC && i < count; i++)                             \
+            scores[i] = logistic(scores[i]);                                                      \
+        for (size_t i = 0; post == SDX_ML_PROBIT && i < count; i++)                               \
+            scores[i] = (real)probit((double)scores[i]);                                          \
     }
-    for (size_t i = 0; i < count; i++) scores[i] /= sum;
-}
-
-void sdx_ml_transform(int post, float *scores, size_t count) {
-    if (count == 1 && post != SDX_ML_PROBIT) return;
-    switch (post) {
-    case SDX_ML_SOFTMAX: softmax(scores, count, false); break;
-    case SDX_ML_SOFTMAX_ZERO: softmax(scores, count, true); break;
-    case SDX_ML_LOGISTIC:
-        for (size_t i = 0; i < count; i++) scores[i] = sdx_ml_logistic(scores[i]);
-        break;
-    case SDX_ML_PROBIT:
-        for (size_t i = 0; i < count; i++) scores[i] = probit(scores[i]);
-        break;
-    default: break;
-    }
-}
+DEFINE_TRANSFORM(float, -FLT_MAX, expf, fabsf, sdx_ml_logistic, softmax_narrow, sdx_ml_transform)
+static double logistic_wide(double value);
+DEFINE_TRANSFORM(double, -DBL_MAX, exp, fabs, logistic_wide, softmax_wide, sdx_ml_transform_wide)
 
 void sdx_ml_pair_scores(int post, sdx_ml_pair pair, float score, float out[2]) {
     if (post == SDX_ML_PROBIT) {
-        out[0] = probit(score);
+        out[0] = (float)probit((double)score);
         out[1] = 0;
     } else if (post == SDX_ML_LOGISTIC) {
         out[0] = sdx_ml_logistic(-score);

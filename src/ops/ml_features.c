@@ -151,7 +151,7 @@ static sdx_status binarize_run(sdx_call *call) {
 
 const sdx_op_def sdx_op_ml_binarizer = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .flags = SDX_OP_IN_PLACE,
+    .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(binarize_params),
     .prepare = binarize_prepare, .infer = same_infer, .run = binarize_run,
@@ -234,7 +234,7 @@ static sdx_status impute_run(sdx_call *call) {
 
 const sdx_op_def sdx_op_ml_imputer = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .flags = SDX_OP_IN_PLACE,
+    .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(impute_params),
     .prepare = impute_prepare, .infer = impute_infer, .run = impute_run,
@@ -304,7 +304,7 @@ static sdx_status scale_run(sdx_call *call) {
 
 const sdx_op_def sdx_op_ml_scaler = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .flags = SDX_OP_IN_PLACE,
+    .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(scale_params),
     .prepare = scale_prepare, .infer = scale_infer, .run = scale_run,
@@ -373,7 +373,7 @@ static sdx_status normalize_run(sdx_call *call) {
 
 const sdx_op_def sdx_op_ml_normalizer = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .flags = SDX_OP_IN_PLACE,
+    .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(normalize_params),
     .prepare = normalize_prepare, .infer = normalize_infer, .run = normalize_run,

@@ -26,7 +26,6 @@ typedef struct svm_params {
     sdx_ml_labels labels;
     const float *prob_a, *prob_b; /* per pair of classes, or NULL */
     const int64_t *per_class;     /* support vectors of each class */
-    bool all_positive;            /* coefficients */
     size_t classes, pairs;
 } svm_params;
 
@@ -153,9 +152,6 @@ static sdx_status classifier_prepare(sdx_prep *prep) {
         return sdx_prep_fail(prep, "there are %zu class labels, expected 1 to %d", p->classes,
                              MAX_CLASSES);
     p->pairs = p->classes * (p->classes - 1) / 2;
-    p->all_positive = true;
-    for (size_t i = 0; i < p->coefficient_count; i++)
-        if (!(p->coefficients[i] >= 0)) p->all_positive = false;
     SDX_TRY(sum_per_class(prep, p, &supports));
     SDX_TRY(read_vectors(prep, p, supports));
     return p->linear ? make_linear(prep, p, p->classes) : check_pairs(prep, p, a_count);
@@ -304,10 +300,10 @@ static void regress_rows(void *arg, size_t begin, size_t end) {
         double sum = p->linear ? (double)kernels[0] : 0;
         for (size_t v = 0; !p->linear && v < p->vector_count; v++)
             sum += (double)(p->coefficients[v] * kernels[v]);
-        const float score = (float)(sum + (double)p->rho[0]);
-        if (job->out)
-            ((float *)job->out->data)[job->first_row + row] =
-                !p->one_class ? score : score > 0 ? 1.0f : -1.0f;
+        float score = (float)(sum + (double)p->rho[0]);
+        if (p->one_class) score = score > 0 ? 1.0f : -1.0f;
+        else sdx_ml_transform(p->post, &score, 1);
+        if (job->out) ((float *)job->out->data)[job->first_row + row] = score;
     }
 }
 
@@ -396,14 +392,6 @@ static size_t index_of_largest(const float *values, size_t count) {
     return best;
 }
 
-/* A linear model of two classes goes for the second as soon as any score speaks for one. */
-static size_t choose_linear(const svm_params *p, const float *scores) {
-    const size_t best = index_of_largest(scores, p->classes);
-    if (p->classes != 2 || p->prob_a) return best;
-    const bool second = p->all_positive ? scores[best] >= 0.5f : scores[best] > 0;
-    return second ? 1 : best;
-}
-
 static void classify_rows(void *arg, size_t begin, size_t end) {
     const svm_job *job = arg;
     const svm_params *p = job->p;
@@ -416,7 +404,8 @@ static void classify_rows(void *arg, size_t begin, size_t end) {
         float *out = job->out ? (float *)job->out->data + at * width : NULL;
         if (p->linear) {
             for (size_t i = 0; i < p->classes; i++) votes[i] = kernels[i] + p->rho[0];
-            sdx_ml_put_label(&p->labels, choose_linear(p, votes), job->labels, at);
+            sdx_ml_put_label(&p->labels, index_of_largest(votes, p->classes), job->labels,
+                             at);
             if (out) memcpy(out, votes, width * sizeof *out);
         } else {
             vote(p, kernels, scores, votes);

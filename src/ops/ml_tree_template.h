@@ -12,7 +12,7 @@ static inline bool NAME(holds)(const sdx_forest *f, const NODE *node, X x, unsig
     case SDX_TREE_GTE: yes = x >= (X)node->value; break;
     case SDX_TREE_GT: yes = x > (X)node->value; break;
     case SDX_TREE_EQ: yes = x == (X)node->value; break;
-    case SDX_TREE_NEQ: yes = x != (X)node->value; break;
+    case SDX_TREE_NEQ: yes = (x < (X)node->value) | (x > (X)node->value); break; /* no NaN */
     default: yes = is_member(f, node->set, (double)x); break;
     }
     return yes | (tracks & node->track & (x != x)); /* no branch: neither way is likely */
@@ -118,9 +118,10 @@ static void NAME(finish_regression)(const tree_job *job, size_t row, X *scores) 
         if (average) scores[j] /= (X)p->forest.tree_count;
         if (p->base) scores[j] += (X)p->base[j];
     }
-    if (job->out->dtype == SDX_DTYPE_FLOAT64 && p->post == SDX_ML_NONE) {
+    if (job->out->dtype == SDX_DTYPE_FLOAT64) {
         double *out = (double *)job->out->data + row * n;
         for (size_t j = 0; j < n; j++) out[j] = (double)scores[j];
+        sdx_ml_transform_wide(p->post, out, n);
         return;
     }
     const bool direct = job->out->dtype == SDX_DTYPE_FLOAT32;
@@ -134,31 +135,21 @@ static void NAME(finish_regression)(const tree_job *job, size_t row, X *scores) 
 
 /* ---- classification -------------------------------------------------------------------------- */
 
-/* Two classes. Scores go to out, the index of the class is returned. All of this follows ONNX
- * Runtime: that base values are read as those of boosted models with one score, that a class no
- * leaf spoke of has the score 0, base value or not, and that the second class wins as soon as its
- * score is positive, whatever the first has. */
-static size_t NAME(finish_two)(const sdx_tree_params *p, X *scores, const uint8_t *seen,
-                               float *out) {
-    if (p->base_count == 2 && seen[1]) {
-        scores[1] = (X)p->base[1] + scores[0];
-        scores[0] = -scores[1];
-    } else if (p->base_count == 2) {
-        scores[0] += (X)p->base[0];
-        scores[1] += (X)p->base[1];
-    } else if (p->base_count == 1) {
-        scores[0] += (X)p->base[0];
-    }
+/* Two classes, all weights speaking of one, and no base value for each: one score tells both. The
+ * standard says nothing of this, so it is done as ONNX Runtime does, for which such models are made.
+ * Scores go to out, the index of the class is returned. */
+static size_t NAME(finish_pair)(const sdx_tree_params *p, X *scores, const uint8_t *seen,
+                                float *out) {
+    if (p->base_count == 1) scores[0] += (X)p->base[0];
     const X first = seen[0] ? scores[0] : 0, second = seen[1] ? scores[1] : 0;
-    const bool complement = p->one_class_weighed && p->all_positive;
-    const size_t best = (seen[1] ? second : first) > (complement ? (X)0.5 : 0);
-    if (out && (seen[1] || p->base_count == 2)) {
+    const size_t best = (seen[1] ? second : first) > (p->all_positive ? (X)0.5 : 0);
+    if (out && seen[1]) {
         out[0] = (float)first;
         out[1] = (float)second;
         sdx_ml_transform(p->post, out, 2);
     } else if (out) {
-        sdx_ml_pair_scores(p->post, complement ? SDX_ML_COMPLEMENT : SDX_ML_NEGATE, (float)first,
-                           out);
+        sdx_ml_pair_scores(p->post, p->all_positive ? SDX_ML_COMPLEMENT : SDX_ML_NEGATE,
+                           (float)first, out);
     }
     return best;
 }
@@ -168,7 +159,7 @@ static size_t NAME(finish_many)(const sdx_tree_params *p, X *scores, const uint8
     const size_t n = p->forest.targets;
     size_t best = n;
     for (size_t i = 0; i < n; i++) {
-        if (p->base) scores[i] += (X)p->base[i];
+        if (i < p->base_count) scores[i] += (X)p->base[i];
         /* A class that no leaf spoke of cannot win. */
         if ((seen[i] || p->base) && (best == n || scores[i] > scores[best])) best = i;
         if (out) out[i] = (float)scores[i];
@@ -188,13 +179,10 @@ static void NAME(finish_class)(const tree_job *job, size_t row, X *scores, const
         if (out) out[0] = (float)scores[0];
         if (out) sdx_ml_transform(p->post, out, 1);
     } else {
-        best = n == 2 ? NAME(finish_two)(p, scores, seen, out)
-                      : NAME(finish_many)(p, scores, seen, out);
+        best = p->one_class_weighed && p->base_count < 2 ? NAME(finish_pair)(p, scores, seen, out)
+                                                         : NAME(finish_many)(p, scores, seen, out);
     }
-    /* Then, and where leaves speak of both of two classes, ONNX Runtime answers 0 or 1 even if
-     * these are not among the labels. */
-    const bool bare = n == 1 || (n == 2 && !p->one_class_weighed);
-    if (bare && p->labels.numbers && job->labels)
+    if (n == 1 && p->labels.numbers && job->labels)
         ((int64_t *)job->labels->data)[row] = (int64_t)best;
     else
         sdx_ml_put_label(&p->labels, n == 1 ? 0 : best, job->labels, row);

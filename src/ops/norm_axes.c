@@ -152,7 +152,7 @@ static sdx_status run(sdx_call *call) { return sdx_call_half(call, body); }
 #define NORM(name, prepare_rule)                                                                  \
     const sdx_op_def name = {                                                                     \
         .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,                                     \
-        .flags = SDX_OP_IN_PLACE,                                                                 \
+        .flags = SDX_OP_IN_PLACE_FIRST,                                                           \
         .in_types = {SDX_T_FLOATS},                                                               \
         .params_size = sizeof(params),                                                            \
         .prepare = prepare_rule, .infer = infer, .run = run,                                      \

@@ -155,7 +155,7 @@ static sdx_status run(sdx_call *call) { return sdx_call_half(call, body); }
 
 const sdx_op_def sdx_op_batch_normalization = {
     .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
-    .flags = SDX_OP_IN_PLACE,
+    .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run,

@@ -124,7 +124,7 @@ static sdx_status run(sdx_call *call) { return sdx_call_half(call, body); }
 
 const sdx_op_def sdx_op_layer_normalization = {
     .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 3,
-    .flags = SDX_OP_SAME_TYPE | SDX_OP_IN_PLACE,
+    .flags = SDX_OP_SAME_TYPE | SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run,
@@ -133,7 +133,7 @@ const sdx_op_def sdx_op_layer_normalization = {
 
 const sdx_op_def sdx_op_rms_normalization = {
     .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .flags = SDX_OP_IN_PLACE,
+    .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run,

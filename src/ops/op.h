@@ -23,11 +23,12 @@ typedef struct sdx_call sdx_call;
 
 enum {
     SDX_OP_VIEW = 1,     /* output 0 is input 0's bytes under another shape: no copy needed */
-    SDX_OP_IN_PLACE = 2, /* output 0 may share the memory of a same-sized, same-typed input */
+    SDX_OP_IN_PLACE = 2, /* output 0 may share the memory of an input of its type and shape */
     SDX_OP_HEAP = 4,     /* makes its outputs itself (sdx_call_alloc, sdx_call_set); its infer is
                             not called again at run time, so its body checks what it needs */
     SDX_OP_RANDOM = 8,   /* never folded or merged */
     SDX_OP_SAME_TYPE = 16, /* all tensor inputs present must have one element type */
+    SDX_OP_IN_PLACE_FIRST = 64, /* as SDX_OP_IN_PLACE, but input 0 only */
     SDX_OP_DATA_SHAPE = 32 /* an output's shape may be known to the body alone, which makes it */
 };
 
@@ -91,6 +92,9 @@ sdx_status sdx_attr_get_ints(sdx_prep *prep, const char *name, const int64_t **o
 sdx_status sdx_attr_get_floats(sdx_prep *prep, const char *name, const float **out, size_t *count);
 sdx_status sdx_attr_get_strings(sdx_prep *prep, const char *name, const sdx_string **out,
                                 size_t *count);
+/* Values that the attribute names. `written`: STRING or STRINGS, as the file must have it. */
+sdx_status sdx_attr_get_values(sdx_prep *prep, const char *name, sdx_attr_kind written,
+                               const sdx_id **out, size_t *count);
 sdx_status sdx_attr_get_tensor(sdx_prep *prep, const char *name, const sdx_const **out);
 sdx_status sdx_attr_need_graph(sdx_prep *prep, const char *name, sdx_id *out);
 sdx_status sdx_attr_get_dtype(sdx_prep *prep, const char *name, sdx_dtype fallback,
@@ -123,6 +127,8 @@ typedef struct sdx_infer_out {
     sdx_expr dims[SDX_MAX_RANK];
     const sdx_expr *contents;
     size_t content_count;
+    uint8_t run_axis, join_axis; /* as in sdx_value_def */
+    sdx_expr run_start;
 } sdx_infer_out;
 
 struct sdx_infer {
@@ -175,6 +181,13 @@ sdx_status sdx_infer_set_shape(sdx_infer *inf, uint32_t o, int32_t rank, const s
 sdx_status sdx_infer_copy(sdx_infer *inf, uint32_t o, uint32_t i, bool same_contents);
 void sdx_infer_set_contents(sdx_infer *inf, uint32_t o, const sdx_expr *contents, size_t count);
 
+/* Output o is input 0 from `start` on along the axis, for its own length: where nothing lies before
+ * that axis, no copy is needed. */
+void sdx_infer_set_run(sdx_infer *inf, uint32_t o, int32_t axis, sdx_expr start);
+/* Output 0 is the inputs one after the other along the axis: they may be written there at once. The
+ * body must leave an input alone that lies at its place already. */
+void sdx_infer_set_join(sdx_infer *inf, int32_t axis);
+
 /* Checks. Symbolic dims that might differ are remembered and checked when bound. */
 sdx_status sdx_infer_require_equal(sdx_infer *inf, sdx_expr a, sdx_expr b, const char *what);
 /* dim must be 1 or equal to `whole`. */
@@ -183,6 +196,10 @@ sdx_status sdx_infer_require_rank(sdx_infer *inf, uint32_t i, int32_t rank); /* 
 sdx_status sdx_infer_require_min_rank(sdx_infer *inf, uint32_t i, int32_t rank);
 /* axis in [-rank, rank) -> [0, rank); fails naming both. */
 sdx_status sdx_infer_axis(sdx_infer *inf, int64_t axis, int32_t rank, int32_t *out);
+/* Size of a dim that two are broadcast to; `what` names them in the error. Unknown where it cannot
+ * be told yet. */
+sdx_status sdx_infer_broadcast_dim(sdx_infer *inf, sdx_expr a, sdx_expr b, const char *what,
+                                   sdx_expr *out);
 /* Shape of the broadcast of inputs [first, first+n): out_rank -1 if any rank is unknown. */
 sdx_status sdx_infer_broadcast(sdx_infer *inf, uint32_t first, uint32_t n, int32_t *out_rank,
                                sdx_expr out_dims[SDX_MAX_RANK]);

@@ -66,10 +66,17 @@ static sdx_status check_grid(sdx_infer *inf, uint32_t i) {
         return sdx_infer_fail(inf, "input %u has rank %d; expected a scalar or a vector", i,
                               (int)rank);
     if (x_rank < 0) return SDX_STATUS_OK;
+    if (params->block == 0) {
+        const char *what = "length of the scale and of the quantized axis";
+        const sdx_expr length = sdx_infer_dim(inf, i, 0);
+        if (x_rank == 0) return sdx_infer_require_equal(inf, length, sdx_expr_const(1), what);
+        SDX_TRY(find_axis(inf, x_rank, &axis));
+        const sdx_expr whole = sdx_infer_dim(inf, 0, axis);
+        /* A length that is not known yet may turn out to be the single element. */
+        return sdx_expr_is_const(length) ? sdx_infer_require_equal(inf, length, whole, what)
+                                         : sdx_infer_require_broadcast(inf, length, whole);
+    }
     SDX_TRY(find_axis(inf, x_rank, &axis));
-    if (params->block == 0)
-        return sdx_infer_require_equal(inf, sdx_infer_dim(inf, i, 0), sdx_infer_dim(inf, 0, axis),
-                                       "length of the scale and of the quantized axis");
     SDX_TRY(sdx_infer_require_rank(inf, i, x_rank));
     for (int32_t d = 0; d < rank; d++) {
         sdx_expr expected = sdx_infer_dim(inf, 0, d);
@@ -241,10 +248,8 @@ static void quantize_run(const quant_job *job, size_t at, size_t n, size_t scale
         const float *px = as_floats(job->x, at + done, m, x);
         const float *ps = as_floats(job->scale, s, ns, scale);
         const float *pz = job->zero ? as_floats(job->zero, s, ns, zero) : zero;
-        if (job->params->precision != SDX_DTYPE_UNDEFINED) {
-            px = rounded(job->precision, px, x, m);
-            ps = rounded(job->precision, ps, scale, ns);
-        }
+        if (job->x->dtype != job->precision) px = rounded(job->precision, px, x, m);
+        if (job->scale->dtype != job->precision) ps = rounded(job->precision, ps, scale, ns);
         divide(px, ps, step, quotient, m);
         const float *pq = rounded(job->precision, quotient, quotient, m);
         void *out = element(job->out, at + done);
@@ -283,10 +288,10 @@ static sdx_status quantize(sdx_call *call) {
                      .out = sdx_out(call, 0),
                      .run = quantize_run};
     if (!job.out || job.out->count == 0) return SDX_STATUS_OK;
-    /* Two operands of one half type divide in it; any other pair in float32. */
+    /* The scale's type is the division's; integers and powers of two divide in float32. */
     job.precision = params->precision != SDX_DTYPE_UNDEFINED ? params->precision
-                    : job.x->dtype == job.scale->dtype       ? job.x->dtype
-                                                             : SDX_DTYPE_FLOAT32;
+                    : sdx_dtypes_has(HALVES, job.scale->dtype) ? job.scale->dtype
+                                                               : SDX_DTYPE_FLOAT32;
     run_job(call, &job);
     return SDX_STATUS_OK;
 }

@@ -112,6 +112,11 @@ static void stay_below(const random_job *job, void *elements, size_t count) {
     if (!job->d->bounded || !(job->p->a < high)) return;
     for (size_t i = 0; i < count; i++) {
         float value;
+        if (job->out->dtype == SDX_DTYPE_FLOAT64) {
+            double *at = (double *)elements + i;
+            if (*at >= (double)high) *at = nextafter((double)high, -INFINITY);
+            continue;
+        }
         if (job->out->dtype == SDX_DTYPE_FLOAT32) {
             float *at = (float *)elements + i;
             if (*at >= high) *at = nextafterf(high, -INFINITY);
@@ -133,14 +138,14 @@ static void draw(void *arg, size_t begin, size_t end) {
         float narrow[2];
         const size_t count = out->count - 2 * i < 2 ? 1 : 2;
         job->d->draw(job->p, job->key, i, pair);
-        if (out->dtype == SDX_DTYPE_FLOAT64) {
-            memcpy((double *)out->data + 2 * i, pair, count * sizeof *pair);
-            continue;
-        }
         void *to = (char *)out->data + 2 * i * size;
-        narrow[0] = (float)pair[0];
-        narrow[1] = (float)pair[1];
-        sdx_from_f32(out->dtype, narrow, to, count);
+        if (out->dtype == SDX_DTYPE_FLOAT64) {
+            memcpy(to, pair, count * sizeof *pair);
+        } else {
+            narrow[0] = (float)pair[0];
+            narrow[1] = (float)pair[1];
+            sdx_from_f32(out->dtype, narrow, to, count);
+        }
         stay_below(job, to, count);
     }
 }

@@ -83,15 +83,21 @@ static sdx_status resolve(sdx_module *module, sdx_node *node, sdx_error *error) 
     return prepare(module, node, error);
 }
 
+sdx_status sdx_resolve_node(sdx_module *module, sdx_id id, sdx_error *error) {
+    sdx_node *node = sdx_node_at(module, id);
+    sdx_status status = resolve(module, node, error);
+    if (status != SDX_STATUS_OK) sdx_error_set_node(error, node->name, node->op_type);
+    return status;
+}
+
 sdx_status sdx_resolve_ops(sdx_module *module, sdx_error *error) {
     for (size_t i = 0; i < module->nodes.count; i++) {
         sdx_node *node = sdx_node_at(module, (sdx_id)i);
         if (node->dead) continue;
         sdx_error problem;
         sdx_error_clear(&problem);
-        sdx_status status = resolve(module, node, &problem);
+        sdx_status status = sdx_resolve_node(module, (sdx_id)i, &problem);
         if (status == SDX_STATUS_OK) continue;
-        sdx_error_set_node(&problem, node->name, node->op_type);
         if (status != SDX_STATUS_UNSUPPORTED) {
             if (error) *error = problem;
             return status;

@@ -12,6 +12,12 @@ const char *sdx_domain_shown(const char *domain); /* "ai.onnx" for "" */
 /* Finds each node's operator and prepares its parameters. What is unsupported goes to
  * module->problems (each a complete error); malformed nodes fail at once. */
 sdx_status sdx_resolve_ops(sdx_module *module, sdx_error *error);
+/* The same for one node, and its outputs' types from those of its inputs: for nodes that a pass makes.
+ * What is unsupported fails. */
+sdx_status sdx_resolve_node(sdx_module *module, sdx_id node, sdx_error *error);
+sdx_status sdx_infer_node(sdx_module *module, sdx_id node, sdx_error *error);
+/* The type of a constant; false: out of memory. */
+bool sdx_type_constant(sdx_module *module, const sdx_const *constant, sdx_type *type);
 sdx_status sdx_add_problem(sdx_module *module, const sdx_error *problem, sdx_error *error);
 /* Infers types and shapes of all values of all graphs. Unsupported element types and the like go to
  * module->problems too; a node that has one loses its operator. */

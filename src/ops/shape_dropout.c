@@ -154,7 +154,7 @@ static sdx_status dropout_run(sdx_call *call) {
         .max_in = most,                                                                            \
         .min_out = 1,                                                                              \
         .max_out = 2,                                                                              \
-        .flags = SDX_OP_IN_PLACE | (bits),                                                         \
+        .flags = SDX_OP_IN_PLACE_FIRST | (bits),                                                  \
         .in_types = {SDX_T_FLOATS | SDX_T_FLOAT8, SDX_T_FLOATS | SDX_T_FLOAT8, SDX_T(BOOL)},       \
         .params_size = sizeof(dropout_params),                                                     \
         .prepare = dropout_prepare,                                                                \

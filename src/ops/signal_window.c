@@ -61,7 +61,9 @@ static sdx_status window_run(sdx_call *call) {
     for (size_t n = 0; n < out->count; n++) {
         /* A symmetric window of one point has no period: its point is the peak. */
         double angle = period > 0 ? 2 * PI * (double)n / period : PI;
-        sdx_signal_store(out, n, terms[0] - terms[1] * cos(angle) + terms[2] * cos(2 * angle));
+        /* In this order the peak is 1 and not a rounding below it, which integers would cut to 0. */
+        const double waves = terms[2] * cos(2 * angle) - terms[1] * cos(angle);
+        sdx_signal_store(out, n, waves + terms[0]);
     }
     return SDX_STATUS_OK;
 }

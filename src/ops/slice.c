@@ -178,6 +178,18 @@ static void slice_contents(sdx_infer *inf, int32_t rank, const int64_t *first, c
     sdx_move_box_contents(inf, 0, 0, &box, begin);
 }
 
+/* Cut along one axis only, without gaps, from a place that is a plain number. */
+static void slice_run_of_input(sdx_infer *inf, int32_t rank, const int64_t *first,
+                               const int64_t *step, const sdx_expr *dims) {
+    int32_t axis = -1;
+    for (int32_t i = 0; i < rank; ++i) {
+        if (sdx_expr_same(dims[i], sdx_infer_dim(inf, 0, i)) && step[i] == 1) continue;
+        if (axis >= 0 || first[i] < 0 || step[i] != 1) return;
+        axis = i;
+    }
+    if (axis >= 0) sdx_infer_set_run(inf, 0, axis, sdx_expr_const(first[axis]));
+}
+
 static sdx_status slice_infer(sdx_infer *inf) {
     const int32_t rank = sdx_infer_rank(inf, 0);
     sdx_expr dims[SDX_MAX_RANK];
@@ -202,6 +214,7 @@ static sdx_status slice_infer(sdx_infer *inf) {
         step[axis] = sdx_expr_is_const(lists.steps[i]) ? sdx_expr_value(lists.steps[i]) : 0;
     }
     slice_contents(inf, rank, first, step, dims);
+    slice_run_of_input(inf, rank, first, step, dims);
     return sdx_move_shape(inf, 0, rank, dims);
 }
 

@@ -184,7 +184,7 @@ static sdx_status softmax_run(sdx_call *call) {
     static const softmax_kind name##_mode = kind_;                                                \
     const sdx_op_def sdx_op_##name = {                                                            \
         .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,                                     \
-        .flags = SDX_OP_IN_PLACE,                                                                 \
+        .flags = SDX_OP_IN_PLACE_FIRST,                                                           \
         .in_types = {SDX_T_FLOATS},                                                               \
         .params_size = sizeof(softmax_params),                                                    \
         .prepare = softmax_prepare,                                                               \

@@ -43,15 +43,26 @@ static const char *find_space(const char *text, const char *end) {
     return text;
 }
 
+/* Where the last word from here on ends; text begins with a word. */
+static const char *end_of_words(const char *text, const char *end) {
+    const char *stop = text;
+    while (text < end) {
+        stop = find_space(text, end);
+        text = skip_space(stop, end);
+    }
+    return stop;
+}
+
 /* Number of parts; writes them unless out is NULL. */
 static size_t split_at_space(const sdx_string *in, int64_t most, sdx_string *out) {
     size_t parts = 0;
     if (in->size == 0) return 0; /* data may be NULL */
     const char *text = in->data, *end = text + in->size;
     for (text = skip_space(text, end); text < end; text = skip_space(text, end)) {
-        /* The last part allowed takes all that is left, white space at its end included. */
+        /* The last part allowed takes all words that are left, but no white space after them:
+         * "leading or trailing whitespace is removed in the output". */
         const bool last = most >= 0 && parts == (uint64_t)most;
-        const char *stop = last ? end : find_space(text, end);
+        const char *stop = last ? end_of_words(text, end) : find_space(text, end);
         if (out) out[parts] = (sdx_string){text, (size_t)(stop - text)};
         parts++;
         text = stop;

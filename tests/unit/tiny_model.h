@@ -26,13 +26,9 @@ static inline void tiny_begin(tiny_model *m, int64_t opset) {
     tiny_text(&m->out, 2, "tiny");
 }
 
-/* dims is "batch,3,4": numbers are sizes, anything else a name. field: 11 input, 12 output. */
-static inline void tiny_value(tiny_model *m, uint32_t field, const char *name, int dtype,
-                              const char *dims) {
-    sdx_pb_writer *out = &m->out;
-    size_t info = sdx_pb_write_begin(out, field);
-    tiny_text(out, 1, name);
-    size_t type = sdx_pb_write_begin(out, 2), tensor = sdx_pb_write_begin(out, 1);
+/* A type of tensors. dims is "batch,3,4": numbers are sizes, anything else a name. */
+static inline void tiny_type(sdx_pb_writer *out, uint32_t field, int dtype, const char *dims) {
+    size_t type = sdx_pb_write_begin(out, field), tensor = sdx_pb_write_begin(out, 1);
     sdx_pb_write_varint(out, 1, (uint64_t)dtype);
     size_t shape = sdx_pb_write_begin(out, 2);
     while (dims && *dims) {
@@ -51,12 +47,20 @@ static inline void tiny_value(tiny_model *m, uint32_t field, const char *name, i
     sdx_pb_write_end(out, shape);
     sdx_pb_write_end(out, tensor);
     sdx_pb_write_end(out, type);
-    sdx_pb_write_end(out, info);
 }
 
-/* inputs and outputs are names separated by commas. */
-static inline void tiny_node(tiny_model *m, const char *op, const char *inputs,
-                             const char *outputs) {
+/* field: 11 input, 12 output. */
+static inline void tiny_value(tiny_model *m, uint32_t field, const char *name, int dtype,
+                              const char *dims) {
+    size_t info = sdx_pb_write_begin(&m->out, field);
+    tiny_text(&m->out, 1, name);
+    tiny_type(&m->out, 2, dtype, dims);
+    sdx_pb_write_end(&m->out, info);
+}
+
+/* inputs and outputs are names separated by commas; attribute may be NULL. */
+static inline void tiny_node_int(tiny_model *m, const char *op, const char *inputs,
+                                 const char *outputs, const char *attribute, int64_t value) {
     const char *lists[2] = {inputs, outputs};
     size_t node = sdx_pb_write_begin(&m->out, 1);
     for (uint32_t side = 0; side < 2; side++)
@@ -66,7 +70,19 @@ static inline void tiny_node(tiny_model *m, const char *op, const char *inputs,
             at += length + (at[length] == ',');
         }
     tiny_text(&m->out, 4, op);
+    if (attribute) {
+        size_t attr = sdx_pb_write_begin(&m->out, 5);
+        tiny_text(&m->out, 1, attribute);
+        sdx_pb_write_varint(&m->out, 3, (uint64_t)value);
+        sdx_pb_write_varint(&m->out, 20, 2); /* INT */
+        sdx_pb_write_end(&m->out, attr);
+    }
     sdx_pb_write_end(&m->out, node);
+}
+
+static inline void tiny_node(tiny_model *m, const char *op, const char *inputs,
+                             const char *outputs) {
+    tiny_node_int(m, op, inputs, outputs, NULL, 0);
 }
 
 static inline void tiny_constant(tiny_model *m, const char *name, int dtype, int64_t count,

@@ -1,0 +1,340 @@
+/* lower_memory.c - from steps to a plan of the arena. Sizes are expressions, so the plan is made at a
+ * few bindings (what the caller expects, or a guess) and kept as an arrangement that holds for all of
+ * them; lower_order.c and storage.c say which values share memory, plan/ where each buffer goes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "exec/lowering.h"
+
+#define SAMPLES 6 /* bindings at which an arrangement is tried */
+/* Trying a choice walks over all steps; past this many steps in all they stay as they are. */
+#define CHOICE_STEPS 20000000u
+
+static sdx_status no_memory(sdx_lowering *l) {
+    return sdx_fail_memory(l->error, 0, "the plan of the memory");
+}
+
+/* ---- sizes to plan for --------------------------------------------------------------------------- */
+
+typedef struct sample {
+    int64_t *symbols;
+    int64_t *results; /* of the program's pool */
+} sample;
+
+/* 1: the symbol is the first dim of some input, where batches are; 2: another dim. */
+static void classify_symbols(const sdx_lowering *l, uint8_t *kind) {
+    const sdx_graph *graph = sdx_graph_at(l->module, 0);
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        const sdx_type *type = &sdx_value_at(l->module, graph->inputs[i])->type;
+        if (type->kind != SDX_KIND_TENSOR) continue;
+        for (int32_t d = 0; d < type->rank; d++) {
+            size_t symbol = sdx_expr_symbol_index(l->module->pool, type->dims[d]);
+            if (symbol == SIZE_MAX) continue;
+            if (d == 0 && type->rank > 1 && kind[symbol] == 0) kind[symbol] = 1;
+            else if (d != 0 || type->rank == 1) kind[symbol] = 2;
+        }
+    }
+}
+
+/* Whether all buffers have a size at these symbols. */
+static bool evaluate(const sdx_lowering *l, sample *s) {
+    sdx_expr_evaluate(l->program->pool, s->symbols, s->results);
+    for (size_t v = 0; v < l->module->values.count; v++)
+        if (!sdx_expr_is_unknown(l->bytes[v]) && sdx_expr_result(l->bytes[v], s->results) < 0)
+            return false;
+    return true;
+}
+
+/* Fills samples with bindings that work; the first is the one to plan for. At least one, even if
+ * no guess was good: buffers without a size count as empty then. */
+static uint32_t find_samples(const sdx_lowering *l, const uint8_t *kind, const int64_t *expected,
+                             sample *samples) {
+    static const int64_t sizes[] = {224, 64, 512, 16, 128, 256, 640, 32, 299, 48, 1000, 100, 8, 4, 2, 1};
+    size_t symbols = sdx_expr_symbol_count(l->program->pool);
+    bool free_sizes = false, batches = false;
+    for (size_t i = 0; i < symbols; i++) {
+        free_sizes |= kind[i] != 1 && expected[i] < 0;
+        batches |= kind[i] == 1 && expected[i] < 0;
+    }
+    size_t tries = free_sizes ? sizeof sizes / sizeof *sizes : 1;
+    uint32_t found = 0;
+    for (size_t t = 0; t < tries && found < (free_sizes ? SAMPLES - 1 : 1); t++) {
+        for (size_t i = 0; i < symbols; i++)
+            samples[found].symbols[i] = expected[i] >= 0 ? expected[i]
+                                        : kind[i] == 1   ? 1
+                                                         : sizes[t];
+        found += evaluate(l, &samples[found]);
+    }
+    if (found == 0) return 1; /* as the last try left it */
+    if (batches) {
+        memcpy(samples[found].symbols, samples[0].symbols, symbols * sizeof(int64_t));
+        for (size_t i = 0; i < symbols; i++)
+            if (kind[i] == 1 && expected[i] < 0) samples[found].symbols[i] = 16;
+        found += evaluate(l, &samples[found]);
+    }
+    return found;
+}
+
+/* ---- buffers -------------------------------------------------------------------------------------- */
+
+size_t sdx_bytes_at(sdx_expr bytes, const int64_t *results) {
+    int64_t size = sdx_expr_result(bytes, results);
+    size_t aligned;
+    if (size < 0 || (uint64_t)size > SIZE_MAX / 4 ||
+        !sdx_size_align((size_t)size, SDX_CACHE_LINE, &aligned))
+        return 0;
+    return aligned;
+}
+
+size_t sdx_storages_peak(const sdx_lowering *l, const sdx_storages *storages,
+                         const int64_t *results) {
+    const sdx_block *block = &l->program->blocks[0];
+    size_t steps = (size_t)block->step_count + 2;
+    int64_t *change = sdx_alloc(l->program->allocator, steps * sizeof *change, _Alignof(int64_t));
+    if (!change) return SIZE_MAX;
+    memset(change, 0, steps * sizeof *change);
+    for (uint32_t i = 0; i < storages->count; i++) {
+        const sdx_storage *storage = &storages->items[i];
+        if (storage->parent != SDX_NONE) continue;
+        int64_t size = (int64_t)sdx_bytes_at(storage->bytes, results);
+        change[storage->first] += size;
+        change[storage->last + 1] -= size;
+    }
+    int64_t live = 0, peak = 0;
+    for (uint32_t s = 0; s < block->step_count; s++) {
+        live += change[s];
+        const sdx_step *step = &block->steps[s];
+        int64_t scratch = 0;
+        if (step->fixed)
+            scratch = (int64_t)sdx_bytes_at(sdx_program_expr(l->program, step->node->scratch), results);
+        if (live + scratch > peak) peak = live + scratch;
+    }
+    if (live + change[block->step_count] > peak) peak = live + change[block->step_count];
+    sdx_free(l->program->allocator, change, steps * sizeof *change);
+    return (size_t)peak;
+}
+
+/* Switches on what does not raise the peak: it saves a copy in any case, and often memory. */
+static void choose(sdx_lowering *l, sdx_storages *storages, const int64_t *results) {
+    const sdx_block *block = &l->program->blocks[0];
+    sdx_storages_find(l, storages);
+    size_t best = sdx_storages_peak(l, storages, results);
+    uint64_t work = 0;
+    for (uint32_t s = 0; s < block->step_count; s++) {
+        const sdx_step *step = &block->steps[s];
+        if (!sdx_storage_is_choice(l, step)) continue;
+        work += block->step_count;
+        if (work > CHOICE_STEPS) break;
+        storages->chosen[step->id] = true;
+        sdx_storages_find(l, storages);
+        size_t peak = sdx_storages_peak(l, storages, results);
+        if (peak <= best) best = peak;
+        else storages->chosen[step->id] = false;
+    }
+    sdx_storages_find(l, storages);
+}
+
+/* ---- filling the program ------------------------------------------------------------------------- */
+
+static int by_first(const void *a, const void *b) {
+    const sdx_planned *x = a, *y = b;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    return x->value < y->value ? -1 : x->value > y->value;
+}
+
+/* Tables of the buffers: those of storages that lie in no other, and scratch. */
+static sdx_status make_planned(sdx_lowering *l, const sdx_storages *storages) {
+    sdx_program *program = l->program;
+    sdx_block *block = &program->blocks[0];
+    size_t most = (size_t)storages->count + block->step_count + 1;
+    program->planned = sdx_arena_array(&program->arena, most, sizeof(sdx_planned));
+    if (!program->planned) return no_memory(l);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < storages->count; i++) {
+        const sdx_storage *storage = &storages->items[i];
+        if (storage->parent == SDX_NONE)
+            program->planned[count++] = (sdx_planned){.first = storage->first,
+                                                      .last = storage->last,
+                                                      .value = storage->value,
+                                                      .bytes = storage->bytes};
+    }
+    for (uint32_t s = 0; s < block->step_count; s++) {
+        sdx_expr scratch = sdx_program_expr(program, block->steps[s].node->scratch);
+        if (block->steps[s].fixed && !sdx_expr_is(scratch, 0))
+            program->planned[count++] = (sdx_planned){.first = s, .last = s, .value = SDX_NONE,
+                                                      .bytes = scratch};
+    }
+    program->planned_count = count;
+    qsort(program->planned, count, sizeof(sdx_planned), by_first);
+    return SDX_STATUS_OK;
+}
+
+static void place_output(sdx_lowering *l, const sdx_storages *storages, const uint32_t *buffer_of,
+                         sdx_id value) {
+    sdx_program *program = l->program;
+    sdx_residence at = storages->residence[value];
+    sdx_slot_info *slot = &program->slots[value];
+    *slot = (sdx_slot_info){.place = SDX_PLACE_ALIAS, .index = program->storage_count,
+                            .buffer = SDX_NONE, .root = at.root, .offset = at.offset};
+    program->storage_values[program->storage_count++] = value;
+    if (at.storage == SDX_NONE) return;
+    uint32_t top = sdx_storage_top(l, storages, at.storage, &slot->offset);
+    slot->place = SDX_PLACE_ARENA;
+    slot->buffer = buffer_of[storages->items[top].value];
+    program->planned[slot->buffer].values++;
+}
+
+/* A view of one output, or a Slice or Split, whose results all lie in its input. */
+static bool nothing_to_do(const sdx_storages *storages, const sdx_node *node) {
+    sdx_id in = node->input_count ? node->inputs[0] : SDX_NONE;
+    if (in == SDX_NONE) return false;
+    for (uint32_t o = 0; o < node->output_count; o++) {
+        sdx_id out = node->outputs[o];
+        if (out == SDX_NONE) continue;
+        const sdx_residence *a = &storages->residence[in], *b = &storages->residence[out];
+        if (a->storage != b->storage || a->root != b->root) return false;
+        if (a->storage != SDX_NONE && storages->items[b->storage].value == out) return false;
+    }
+    return true;
+}
+
+static sdx_status place_values(sdx_lowering *l, const sdx_storages *storages) {
+    sdx_program *program = l->program;
+    sdx_block *block = &program->blocks[0];
+    uint32_t *buffer_of =
+        sdx_arena_array(&l->scratch, l->module->values.count + 1, sizeof *buffer_of);
+    uint32_t *scratch_of =
+        sdx_arena_array(&l->scratch, (size_t)block->step_count + 1, sizeof *scratch_of);
+    if (!buffer_of || !scratch_of) return no_memory(l);
+    memset(scratch_of, 0xff, block->step_count * sizeof *scratch_of);
+    for (uint32_t i = 0; i < program->planned_count; i++) {
+        const sdx_planned *planned = &program->planned[i];
+        if (planned->value == SDX_NONE) scratch_of[planned->first] = i;
+        else buffer_of[planned->value] = i;
+    }
+    for (uint32_t s = 0; s < block->step_count; s++) {
+        sdx_step *step = &block->steps[s];
+        if (!step->fixed) continue;
+        step->scratch = scratch_of[s];
+        step->skip = nothing_to_do(storages, step->node);
+        for (uint32_t o = 0; o < step->node->output_count; o++) {
+            sdx_id value = step->node->outputs[o];
+            if (value == SDX_NONE) continue;
+            place_output(l, storages, buffer_of, value);
+            program->slots[value].view = step->skip;
+        }
+    }
+    return SDX_STATUS_OK;
+}
+
+/* ---- layout --------------------------------------------------------------------------------------- */
+
+static void size_buffers(const sdx_program *program, const int64_t *results, sdx_buffer *buffers) {
+    for (uint32_t i = 0; i < program->planned_count; i++) {
+        const sdx_planned *planned = &program->planned[i];
+        buffers[i] = (sdx_buffer){.size = sdx_bytes_at(planned->bytes, results),
+                                  .first = planned->first, .last = planned->last};
+    }
+}
+
+/* By how much, at worst, an arrangement passes the bounds at the samples. */
+static double worst_excess(const sdx_program *program, const sdx_layout *layout,
+                           const sample *samples, const size_t *bounds, uint32_t count,
+                           sdx_buffer *buffers) {
+    double worst = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t arena;
+        size_buffers(program, samples[i].results, buffers);
+        if (!sdx_layout_apply(layout, buffers, &arena) || bounds[i] == 0) continue;
+        double excess = (double)arena / (double)bounds[i];
+        if (excess > worst) worst = excess;
+    }
+    return worst;
+}
+
+static sdx_status make_layout(sdx_lowering *l, const sample *samples, uint32_t count) {
+    sdx_program *program = l->program;
+    sdx_buffer *buffers =
+        sdx_arena_array(&l->scratch, (size_t)program->planned_count + 1, sizeof *buffers);
+    if (!buffers) return no_memory(l);
+    sdx_plan_request request = {.strategy = program->strategy, .align = SDX_CACHE_LINE,
+                                .time_limit = program->plan_seconds,
+                                .allocator = program->allocator};
+    size_t bounds[SAMPLES];
+    for (uint32_t i = 0; i < count; i++) {
+        sdx_plan_result measured;
+        size_buffers(program, samples[i].results, buffers);
+        SDX_TRY(sdx_plan_measure(buffers, program->planned_count, &request, &measured, l->error));
+        bounds[i] = measured.lower_bound;
+    }
+    double best = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sdx_plan_result placed;
+        sdx_layout layout;
+        size_buffers(program, samples[i].results, buffers);
+        SDX_TRY(sdx_plan_place(buffers, program->planned_count, &request, &placed, l->error));
+        SDX_TRY(sdx_layout_make(buffers, program->planned_count, &program->arena, &layout,
+                                l->error));
+        double excess = worst_excess(program, &layout, samples, bounds, count, buffers);
+        if (i == 0 || excess < best) {
+            best = excess;
+            program->layout = layout;
+        }
+        if (best <= 1) break;
+    }
+    return SDX_STATUS_OK;
+}
+
+/* Sizes and offsets as expressions: each buffer starts where the highest of those below it ends. */
+static void describe_layout(sdx_program *program) {
+    const sdx_layout *layout = &program->layout;
+    sdx_expr line = sdx_expr_const(SDX_CACHE_LINE);
+    for (uint32_t i = 0; i < layout->count; i++) {
+        sdx_planned *planned = &program->planned[layout->order[i]];
+        planned->size =
+            sdx_expr_mul(program->pool, sdx_expr_ceildiv(program->pool, planned->bytes, line), line);
+        planned->offset = sdx_expr_const(0);
+        for (uint32_t k = layout->first[i]; k < layout->first[i + 1]; k++) {
+            const sdx_planned *below = &program->planned[layout->supports[k]];
+            sdx_expr end = sdx_expr_add(program->pool, below->offset, below->size);
+            planned->offset = sdx_expr_max(program->pool, planned->offset, end);
+        }
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+static sdx_status make_samples(sdx_lowering *l, sample *samples, uint32_t *count) {
+    sdx_expr_pool *pool = l->program->pool;
+    size_t symbols = sdx_expr_symbol_count(pool);
+    uint8_t *kind = sdx_arena_array(&l->scratch, symbols + 1, 1);
+    if (!kind) return no_memory(l);
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        samples[i].symbols = sdx_arena_array(&l->scratch, symbols + 1, sizeof(int64_t));
+        /* Offsets are added to the pool later; sizes all exist by now. */
+        samples[i].results =
+            sdx_arena_array(&l->scratch, sdx_expr_pool_size(pool) + 1, sizeof(int64_t));
+        if (!samples[i].symbols || !samples[i].results) return no_memory(l);
+    }
+    classify_symbols(l, kind);
+    *count = find_samples(l, kind, l->program->expected, samples);
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_lower_memory(sdx_lowering *l) {
+    sample samples[SAMPLES];
+    uint32_t sample_count;
+    sdx_storages storages;
+    SDX_TRY(make_samples(l, samples, &sample_count));
+    sdx_find_lifetimes(l, 0);
+    if (!(l->program->levers & SDX_MEMORY_KEEP_ORDER))
+        SDX_TRY(sdx_lower_order(l, samples[0].results));
+    SDX_TRY(sdx_storages_init(l, &storages));
+    choose(l, &storages, samples[0].results);
+    SDX_TRY(make_planned(l, &storages));
+    SDX_TRY(place_values(l, &storages));
+    SDX_TRY(make_layout(l, samples, sample_count));
+    if (l->program->levers & SDX_MEMORY_DESCRIBE) describe_layout(l->program);
+    return SDX_STATUS_OK;
+}

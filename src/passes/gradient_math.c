@@ -1,0 +1,123 @@
+/* gradient_math.c - rules of elementwise operators that no single formula says: any number of inputs,
+ * optional ones, or modes. */
+#include "passes/gradient.h"
+
+SDX_GRADIENT_RULE(sum) {
+    for (uint32_t i = 0; i < node->input_count; i++)
+        sdx_gradient_give_sum(g, node, i, sdx_gradient_of(g, node, 0));
+}
+
+SDX_GRADIENT_RULE(mean) {
+    sdx_build *b = sdx_gradient_build(g);
+    sdx_id gradient = sdx_gradient_of(g, node, 0);
+    sdx_id count = sdx_build_number(b, sdx_build_dtype(b, gradient), node->input_count);
+    sdx_id share = SDX_EMIT(b, "Div", gradient, count);
+    for (uint32_t i = 0; i < node->input_count; i++) sdx_gradient_give_sum(g, node, i, share);
+}
+
+/* Inputs that are equal to the output share its gradient in equal parts. */
+SDX_GRADIENT_RULE(extremum) {
+    sdx_build *b = sdx_gradient_build(g);
+    sdx_id gradient = sdx_gradient_of(g, node, 0), count = SDX_NONE, share = gradient;
+    sdx_dtype dtype = sdx_build_dtype(b, gradient);
+    sdx_id *hit = sdx_arena_array(&b->module->arena, (size_t)node->input_count + 1, sizeof *hit);
+    if (!hit) {
+        sdx_build_fail(b, SDX_STATUS_NO_MEMORY, "not enough memory for a gradient");
+        return;
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        sdx_id equal = SDX_EMIT(b, "Equal", node->inputs[i], node->outputs[0]);
+        hit[i] = sdx_build_cast(b, equal, dtype);
+        count = i == 0 ? hit[i] : SDX_EMIT(b, "Add", count, hit[i]);
+    }
+    if (node->input_count > 1) share = SDX_EMIT(b, "Div", gradient, count);
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (sdx_gradient_wanted(g, node, i))
+            sdx_gradient_give_sum(g, node, i, SDX_EMIT(b, "Mul", share, hit[i]));
+}
+
+/* The exponent may be of another type. With the exponent 0 nothing depends on the base, not even at
+ * 0, where the formula would multiply 0 by infinity; and 0 to any positive power stays 0. */
+SDX_GRADIENT_RULE(pow) {
+    sdx_build *b = sdx_gradient_build(g);
+    sdx_id gradient = sdx_gradient_of(g, node, 0), base = node->inputs[0];
+    sdx_dtype dtype = sdx_build_dtype(b, gradient);
+    sdx_id exponent = sdx_build_cast(b, node->inputs[1], dtype);
+    sdx_id zero = sdx_build_number(b, dtype, 0), one = sdx_build_number(b, dtype, 1);
+    if (sdx_gradient_wanted(g, node, 0)) {
+        sdx_id flat = SDX_EMIT(b, "Equal", exponent, zero);
+        sdx_id less = SDX_EMIT(b, "Sub", SDX_EMIT(b, "Where", flat, one, exponent), one);
+        sdx_id slope = SDX_EMIT(b, "Mul", exponent, SDX_EMIT(b, "Pow", base, less));
+        sdx_gradient_give_sum(g, node, 0, SDX_EMIT(b, "Mul", gradient, slope));
+    }
+    if (sdx_gradient_wanted(g, node, 1)) {
+        sdx_id gone = SDX_EMIT(b, "Equal", base, zero);
+        sdx_id log = SDX_EMIT(b, "Log", SDX_EMIT(b, "Where", gone, one, base));
+        sdx_id slope = SDX_EMIT(b, "Mul", node->outputs[0], log);
+        sdx_gradient_give_sum(g, node, 1, SDX_EMIT(b, "Mul", gradient, slope));
+    }
+}
+
+/* The gradient goes to what the output is: the input within the bounds, else a bound. */
+SDX_GRADIENT_RULE(clip) {
+    sdx_build *b = sdx_gradient_build(g);
+    sdx_id gradient = sdx_gradient_of(g, node, 0), x = node->inputs[0];
+    sdx_dtype dtype = sdx_build_dtype(b, gradient);
+    sdx_id zero = sdx_build_number(b, dtype, 0), bounds[2] = {SDX_NONE, SDX_NONE};
+    static const char *const names[2] = {"min", "max"}, *const past[2] = {"Less", "Greater"};
+    for (uint32_t k = 0; k < 2; k++) {
+        const sdx_attr *attr = sdx_node_attr(node, names[k], SDX_ATTR_FLOAT);
+        if (attr) bounds[k] = sdx_build_number(b, dtype, (double)attr->as.floats[0]);
+        else if (k + 1 < node->input_count) bounds[k] = node->inputs[k + 1];
+    }
+    /* Where min lies above max, the output is max. */
+    for (uint32_t k = 2; k-- > 0;) {
+        if (bounds[k] == SDX_NONE) continue;
+        sdx_id reached = k == 1 && bounds[0] != SDX_NONE ? SDX_EMIT(b, "Max", x, bounds[0]) : x;
+        sdx_id outside = SDX_EMIT(b, past[k], reached, bounds[k]);
+        if (sdx_gradient_wanted(g, node, k + 1))
+            sdx_gradient_give_sum(g, node, k + 1, SDX_EMIT(b, "Where", outside, gradient, zero));
+        gradient = SDX_EMIT(b, "Where", outside, zero, gradient);
+    }
+    sdx_gradient_give(g, node, 0, gradient);
+}
+
+SDX_GRADIENT_RULE(gelu) {
+    size_t first = sdx_gradient_mark(g);
+    bool tanh = sdx_node_text_is(node, "approximate", "none", "tanh");
+    sdx_id y = sdx_gradient_formula(
+        g, node,
+        tanh ? "a 0.5 Mul a a Mul a Mul 0.044715 Mul a Add 0.7978845608028654 Mul Tanh 1 Add Mul"
+             : "a 0.5 Mul a 0.7071067811865476 Mul Erf 1 Add Mul");
+    sdx_gradient_through(g, node, first, &y, 1);
+}
+
+/* Whether a Dropout drops anything: 0 never, 1 always, 2 as its third input says during the run. */
+static int dropout_mode(const sdx_build *b, const sdx_node *node) {
+    if (node->version < 7) return sdx_node_int(node, "is_test", 0) == 0;
+    if (node->version < 12 || node->input_count < 3 || node->inputs[2] == SDX_NONE) return 0;
+    const sdx_const *training = sdx_value_at(b->module, node->inputs[2])->constant;
+    if (!training || training->count != 1) return 2;
+    uint8_t value;
+    sdx_const_decode(training, &value);
+    return value != 0;
+}
+
+/* What was dropped gets nothing, what was kept gets its scale: the mask says which. */
+SDX_GRADIENT_RULE(dropout) {
+    sdx_build *b = sdx_gradient_build(g);
+    sdx_id gradient = sdx_gradient_of(g, node, 0);
+    sdx_dtype dtype = sdx_build_dtype(b, gradient);
+    int mode = dropout_mode(b, node);
+    if (mode != 0) {
+        sdx_id one = sdx_build_number(b, dtype, 1), ratio;
+        if (node->version < 12 || node->inputs[1] == SDX_NONE)
+            ratio = sdx_build_number(b, dtype, (double)sdx_node_float(node, "ratio", 0.5f));
+        else ratio = sdx_build_cast(b, node->inputs[1], dtype);
+        sdx_id scale = SDX_EMIT(b, "Div", one, SDX_EMIT(b, "Sub", one, ratio));
+        if (mode == 2) scale = SDX_EMIT(b, "Where", node->inputs[2], scale, one);
+        sdx_id mask = sdx_build_cast(b, sdx_gradient_need_output(g, node, 1), dtype);
+        gradient = SDX_EMIT(b, "Mul", gradient, SDX_EMIT(b, "Mul", mask, scale));
+    }
+    sdx_gradient_give(g, node, 0, gradient);
+}
