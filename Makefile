@@ -15,7 +15,7 @@ help:
 	@echo "make            build/sardonyx, build/libsardonyx.a, build/libsardonyx.so"
 	@echo "make demo       make a pretrained classifier, inspect it, run it"
 	@echo "make test       every test; ends with 'N passed, N failed, N skipped'"
-	@echo "make conformance  the ONNX node tests, ONNX's own runner, the schemas, scikit-learn"
+	@echo "make conformance  ONNX's tests of today and of 1.12, its runner, schemas, scikit-learn"
 	@echo "make asan|tsan|debug   the same library with sanitizers or without optimisation"
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
@@ -52,6 +52,7 @@ references: models
 
 conformance-data: setup-test
 	@$(PYTHON) tests/conformance/generate.py build/conformance
+	@$(PYTHON) tests/conformance/debian.py build/debian
 	@$(PYTHON) tests/conformance/sklearn_models.py build/sklearn
 
 conformance: build conformance-data

@@ -18,8 +18,9 @@ def parse_arguments():
         epilog="Example: models/check_export.py build/models/resnet18.onnx "
                "build/models/resnet18.in.npy build/models/resnet18.out.npy")
     parser.add_argument("model", type=Path)
-    parser.add_argument("pair", nargs="+", type=Path, metavar="IN.npy OUT.npy",
-                        help="an input and the output expected for it")
+    parser.add_argument("pair", nargs="+", type=Path, metavar="IN OUT.npy",
+                        help="the model's input as .npy, or all of them by name as .npz, "
+                             "and the output expected")
     arguments = parser.parse_args()
     if len(arguments.pair) % 2:
         parser.error("every input needs an output")
@@ -56,12 +57,15 @@ def main():
     options.intra_op_num_threads = 2
     session = onnxruntime.InferenceSession(
         str(arguments.model), options, providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
     for given, wanted in zip(arguments.pair[::2], arguments.pair[1::2]):
-        picture = np.load(given)
-        label = f"input {'x'.join(map(str, picture.shape))}"
+        loaded = np.load(given)
+        if isinstance(loaded, np.ndarray):
+            loaded = {session.get_inputs()[0].name: loaded}
+        arrays = dict(loaded)
+        label = ", ".join(f"{name} {'x'.join(map(str, array.shape))}"
+                          for name, array in arrays.items())
         try:
-            result = session.run(None, {name: picture})[0]
+            result = session.run(None, arrays)[0]
             print(f"{label}: {compare(result, np.load(wanted))}")
         except Exception as problem:  # onnxruntime has no common base class
             print(f"check failed: {label}: {problem}", file=sys.stderr)

@@ -32,16 +32,23 @@ def _fill_weight(weight, generator, gain):
 
 
 @torch.no_grad()
-def initialise(model, generator):
-    """Gives every parameter of the model a random value."""
-    for module in model.modules():
+def initialise(model, generator, branch_end=None):
+    """Gives every parameter of the model a random value.
+
+    branch_end is what the model calls the norm at the end of a residual branch.
+    Its gain is then small, as training makes it: where each of many branches
+    weighs as much as what it is added to, rounding errors grow from block to
+    block until they show in the output.
+    """
+    for path, module in model.named_modules():
         own = dict(module.named_parameters(recurse=False))
         if isinstance(module, (nn.Conv2d, nn.Linear)):
             # Rectifiers lose half of the variance; the factor 2 restores it.
             gain = 2.0 ** 0.5 if isinstance(module, nn.Conv2d) else 1.0
             _fill_weight(own.pop("weight"), generator, gain)
         elif isinstance(module, (nn.modules.batchnorm._BatchNorm, nn.LayerNorm)):
-            own.pop("weight").uniform_(0.8, 1.2, generator=generator)
+            scale = 0.25 if branch_end and path.endswith(f".{branch_end}") else 1.0
+            own.pop("weight").uniform_(0.8 * scale, 1.2 * scale, generator=generator)
         for name, parameter in own.items():
             if name.endswith("bias"):
                 parameter.normal_(0.0, 0.1, generator=generator)

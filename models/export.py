@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Exports torchvision classifiers to ONNX with seeded random weights.
+"""Exports torchvision classifiers and a text encoder to ONNX, with seeded random weights.
 
 Every export is compared with what PyTorch itself computes, in onnxruntime.
 """
 
 import argparse
+import dataclasses
 import hashlib
 import json
 import os
@@ -21,28 +22,104 @@ from pathlib import Path
 import interpreter
 import paths
 
-# name -> picture size and constructor options
+
+@dataclasses.dataclass(frozen=True)
+class Classifier:
+    """A torchvision model: what it is made of, what goes in, what may vary."""
+    network: str
+    side: int = 224  # of the pictures that it is made for
+    options: dict = dataclasses.field(default_factory=dict)  # of the constructor
+    branch_end: str = None  # see conditioned.initialise
+    any_size: bool = False  # height and width are dynamic even if nobody asks for it
+    inputs = ("input",)
+    sources = ("export.py", "conditioned.py")
+
+    def dynamic_size(self, arguments):
+        return arguments.size == "dynamic" or (self.any_size and arguments.size is None)
+
+    def shapes(self, arguments):
+        """The (batch, height, width) at which the export must agree; the first is kept."""
+        fixed = None if arguments.size == "dynamic" else arguments.size
+        height, width = fixed or (self.side, self.side)
+        shapes = [(batch, height, width) for batch in batches(arguments)]
+        if self.dynamic_size(arguments):
+            shapes += [(shapes[0][0], height + 32, width + 64), (shapes[0][0], 97, 131)]
+        return shapes
+
+    def axes(self, arguments):
+        """Name of input or output -> axis -> name of the dynamic dimension."""
+        batch = {0: "batch"} if arguments.batch == "dynamic" else {}
+        picture = {2: "height", 3: "width"} if self.dynamic_size(arguments) else {}
+        return {"input": {**batch, **picture}, "output": batch}
+
+    def build(self, shape, generator):
+        import torchvision
+        import conditioned
+        model = getattr(torchvision.models, self.network)(weights=None, **self.options)
+        conditioned.initialise(model, generator, self.branch_end)
+        conditioned.calibrate(model, *shape[1:], generator)
+        return model
+
+    def draw(self, shape, generator):
+        import conditioned
+        return (conditioned.images(*shape, generator),)
+
+
+class Encoder:
+    """The text encoder of encoder.py; its sequences have any length."""
+    inputs = ("input_ids", "attention_mask")
+    sources = ("export.py", "conditioned.py", "encoder.py")
+
+    def shapes(self, arguments):
+        """The (batch, tokens) at which the export must agree; the first is kept."""
+        shapes = [(batch, 16) for batch in batches(arguments)]
+        return shapes + [(shapes[0][0], 1), (shapes[0][0], 37)]
+
+    def axes(self, arguments):
+        dims = {0: "batch"} if arguments.batch == "dynamic" else {}
+        return dict.fromkeys((*self.inputs, "output"), {**dims, 1: "sequence"})
+
+    def build(self, shape, generator):
+        import conditioned
+        import encoder
+        model = encoder.Encoder()
+        conditioned.initialise(model, generator)
+        return model.eval()
+
+    def draw(self, shape, generator):
+        import encoder
+        return encoder.draw(*shape, generator)
+
+
 MODELS = {
-    "alexnet": (224, {}),
-    "convnext_tiny": (224, {}),
-    "densenet121": (224, {}),
-    "efficientnet_b1": (240, {}),
+    "alexnet": Classifier("alexnet"),
+    "convnext_tiny": Classifier("convnext_tiny"),
+    "densenet121": Classifier("densenet121"),
+    "densenet121_hw": Classifier("densenet121", any_size=True),
+    "efficientnet_b1": Classifier("efficientnet_b1", 240),
+    "encoder": Encoder(),
     # Its own initialisation takes half a minute and is overwritten anyway.
-    "inception_v3": (299, {"init_weights": False}),
-    "mobilenet_v2": (224, {}),
-    "mobilenet_v3_large": (224, {}),
-    "regnet_x_400mf": (224, {}),
-    "regnet_y_16gf": (224, {}),
-    "resnet18": (224, {}),
-    "resnet50": (224, {}),
-    "resnet101": (224, {}),
-    "shufflenet_v2_x1_0": (224, {}),
-    "squeezenet1_1": (224, {}),
-    "swin_t": (224, {}),
-    "vgg16": (224, {}),
-    "vit_b_16": (224, {}),
+    "inception_v3": Classifier("inception_v3", 299, {"init_weights": False}),
+    "mobilenet_v2": Classifier("mobilenet_v2"),
+    "mobilenet_v2_hw": Classifier("mobilenet_v2", any_size=True),
+    "mobilenet_v3_large": Classifier("mobilenet_v3_large"),
+    "regnet_x_400mf": Classifier("regnet_x_400mf"),
+    "regnet_y_16gf": Classifier("regnet_y_16gf"),
+    "resnet18": Classifier("resnet18"),
+    "resnet50": Classifier("resnet50"),
+    "resnet50_hw": Classifier("resnet50", any_size=True),
+    "resnet101": Classifier("resnet101", branch_end="bn3"),
+    "shufflenet_v2_x1_0": Classifier("shufflenet_v2_x1_0"),
+    "squeezenet1_1": Classifier("squeezenet1_1"),
+    "swin_t": Classifier("swin_t"),
+    "vgg16": Classifier("vgg16"),
+    "vit_b_16": Classifier("vit_b_16"),
 }
-SOURCES = ("export.py", "conditioned.py")
+
+
+def batches(arguments):
+    """Batch sizes at which an export is tried."""
+    return (1, 3) if arguments.batch == "dynamic" else (arguments.batch,)
 
 
 def size_argument(text):
@@ -74,7 +151,7 @@ def parse_arguments():
     parser.add_argument("--batch", type=batch_argument, default="dynamic",
                         metavar="N|dynamic", help="default: dynamic")
     parser.add_argument("--size", type=size_argument, metavar="HxW|dynamic",
-                        help="default: what the model is made for")
+                        help="of pictures (default: what the model is made for)")
     parser.add_argument("--opset", type=int, default=17, choices=range(9, 18),
                         metavar="N", help="9 to 17 (default: 17)")
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
@@ -112,21 +189,20 @@ class Job:
     def __init__(self, name, arguments, checked):
         self.name = name
         self.arguments = arguments
-        side, self.constructor_options = MODELS[name]
-        self.dynamic_size = arguments.size == "dynamic"
-        fixed = None if self.dynamic_size else arguments.size
-        self.height, self.width = fixed or (side, side)
+        self.model = MODELS[name]
+        self.shapes = self.model.shapes(arguments)
+        # Several inputs go into one archive, under their names.
+        self.kept = ("in.npy" if len(self.model.inputs) == 1 else "in.npz", "out.npy")
         self.files = {kind: arguments.output / f"{name}.{kind}"
-                      for kind in ("onnx", "in.npy", "out.npy")}
+                      for kind in ("onnx", *self.kept)}
         self.stamp = arguments.output / f"{name}.stamp"
         digest = hashlib.sha256()
-        for source in SOURCES:
+        for source in self.model.sources:
             digest.update((paths.ROOT / "models" / source).read_bytes())
         self.identity = {
             "batch": arguments.batch, "opset": arguments.opset,
-            "seed": arguments.seed, "size": [self.height, self.width],
-            "dynamic_size": self.dynamic_size, "checked": checked,
-            "sources": digest.hexdigest()}
+            "seed": arguments.seed, "shapes": [list(shape) for shape in self.shapes],
+            "checked": checked, "sources": digest.hexdigest()}
 
     def is_current(self):
         try:
@@ -151,64 +227,43 @@ class Job:
         os.replace(draft, self.stamp)
 
 
-def test_shapes(job):
-    """The (batch, height, width) triples on which the export must agree."""
-    batch = job.arguments.batch
-    shapes = [(1 if batch == "dynamic" else batch, job.height, job.width)]
-    if batch == "dynamic":
-        shapes.append((3, job.height, job.width))
-    if job.dynamic_size:
-        shapes.append((shapes[0][0], job.height + 32, job.width + 64))
-    return shapes
-
-
-def dynamic_axes(job):
-    axes = {0: "batch"} if job.arguments.batch == "dynamic" else {}
-    picture_axes = dict(axes)
-    if job.dynamic_size:
-        picture_axes.update({2: "height", 3: "width"})
-    named = {"input": picture_axes, "output": axes}
-    return {name: axis for name, axis in named.items() if axis}
-
-
 def make_files(job, folder):
     """Writes model and reference pairs to the folder; returns the pairs."""
     import numpy as np
     import torch
-    import torchvision
-    import conditioned
 
     generator = torch.Generator().manual_seed(job.arguments.seed)
-    build = getattr(torchvision.models, job.name)
-    model = build(weights=None, **job.constructor_options)
-    conditioned.initialise(model, generator)
-    conditioned.calibrate(model, job.height, job.width, generator)
-
+    model = job.model.build(job.shapes[0], generator)
+    names = job.model.inputs
     pairs = []
-    for index, (batch, height, width) in enumerate(test_shapes(job)):
-        picture = conditioned.images(batch, height, width, generator)
+    for index, shape in enumerate(job.shapes):
+        tensors = job.model.draw(shape, generator)
         with torch.no_grad():
-            output = model(picture)
+            output = model(*tensors)
         spread = float(output.std())
         if not 1e-2 < spread < 1e2:  # also catches NaN
             raise ValueError(f"badly conditioned: output deviation {spread:.3g}")
         if index == 0:  # the pair that is kept
-            example, names = picture, ("in.npy", "out.npy")
+            examples, (given, wanted) = tensors, job.kept
         else:
-            names = (f"in.{index}.npy", f"out.{index}.npy")
-        for name, tensor in zip(names, (picture, output)):
-            np.save(folder / name, tensor.numpy())
-        pairs += names
+            given, wanted = (f"{index}.{kept}" for kept in job.kept)
+        if len(names) == 1:
+            np.save(folder / given, tensors[0].numpy())
+        else:
+            np.savez(folder / given, **{name: tensor.numpy()
+                                        for name, tensor in zip(names, tensors)})
+        np.save(folder / wanted, output.numpy())
+        pairs += [folder / given, folder / wanted]
 
+    axes = {name: axis for name, axis in job.model.axes(job.arguments).items() if axis}
     with warnings.catch_warnings():
         # The exporter warns of what might not generalise to other inputs;
         # the comparison at several batches and sizes finds out if it does.
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            model, example, str(folder / "onnx"), opset_version=job.arguments.opset,
-            input_names=["input"], output_names=["output"],
-            dynamic_axes=dynamic_axes(job))
-    return [folder / name for name in pairs]
+            model, examples, str(folder / "onnx"), opset_version=job.arguments.opset,
+            input_names=list(names), output_names=["output"], dynamic_axes=axes)
+    return pairs
 
 
 def export(job, check_reason):

@@ -26,6 +26,14 @@ def _shape_argument(text):
     return name, [int(size) for size in sizes]
 
 
+def _integer_argument(text):
+    """(input, N); the input is None where N serves all."""
+    name, equals, number = text.rpartition("=")
+    if not number.isdigit() or (equals and not name):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither N nor INPUT=N")
+    return name or None, int(number)
+
+
 def _file_argument(text):
     name, equals, path = text.partition("=")
     if not equals or not name or not path:
@@ -41,8 +49,8 @@ def add_options(parser):
                         metavar="INPUT=AxBxC", help="the whole shape of an input")
     parser.add_argument("--input", action="append", default=[], type=_file_argument,
                         metavar="INPUT=FILE.npy", help="use this file instead")
-    parser.add_argument("--int-max", type=int, default=3, metavar="N",
-                        help="largest random integer (default: 3)")
+    parser.add_argument("--int-max", action="append", default=[], type=_integer_argument,
+                        metavar="[INPUT=]N", help="largest random integer (default: 3)")
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
 
 
@@ -91,10 +99,11 @@ def _random_tensor(kind, shape, int_max, generator):
 def make(graph, arguments):
     """Input name -> array, in the order of the graph's inputs."""
     files, shapes = dict(arguments.input), dict(arguments.shape)
-    dims, generator = dict(arguments.dim), np.random.default_rng(arguments.seed)
+    dims, tops = dict(arguments.dim), dict(arguments.int_max)
+    generator = np.random.default_rng(arguments.seed)
     values = real_inputs(graph)
     names = {value.name for value in values}
-    strangers = sorted((set(files) | set(shapes)) - names)
+    strangers = sorted((set(files) | set(shapes) | set(tops) - {None}) - names)
     if strangers:
         raise InputError(f"the model has no input called {', '.join(strangers)}")
     known_dims = {dim.dim_param for value in values
@@ -114,5 +123,5 @@ def make(graph, arguments):
         else:
             arrays[value.name] = _random_tensor(
                 value.type.tensor_type.elem_type, _resolved_shape(value, dims, shapes),
-                arguments.int_max, generator)
+                tops.get(value.name, tops.get(None, 3)), generator)
     return arrays

@@ -2,7 +2,8 @@
 """Records what onnxruntime computes, as a test case for `sardonyx test DIR`.
 
 The layout is that of the ONNX backend tests: DIR/model.onnx and, in
-DIR/test_data_set_0, the files input_K.pb and output_K.pb.
+DIR/test_data_set_N, the files input_K.pb and output_K.pb. This script makes one data
+set; tests/models/references.py uses its functions for several.
 """
 
 import argparse
@@ -36,13 +37,16 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def run(model, arrays):
+def open_session(model):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 2
     # The stronger optimisations depend on the processor and change rounding.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    session = onnxruntime.InferenceSession(
+    return onnxruntime.InferenceSession(
         str(model), options, providers=["CPUExecutionProvider"])
+
+
+def run(session, arrays):
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, arrays)))
 
@@ -73,20 +77,24 @@ def external_files(graph):
             for entry in tensor.external_data if entry.key == "location"}
 
 
-def write_case(folder, model_path, graph, inputs, outputs):
+def write_case(folder, model_path, graph, data_sets):
+    """Replaces the folder's data sets by these pairs of inputs and outputs."""
     link(model_path, folder / "model.onnx")
     for name in external_files(graph):
         link(model_path.parent / name, folder / name)
-    target = folder / "test_data_set_0"
     # Made aside and moved over: no mixture of an old case and a new one.
     scratch = Path(tempfile.mkdtemp(prefix=".test_data.", dir=folder))
     try:
-        scratch.chmod(0o755)
-        for kind, values in (("input", inputs), ("output", outputs)):
-            for index, (name, value) in enumerate(values.items()):
-                (scratch / f"{kind}_{index}.pb").write_bytes(serialized(name, value))
-        shutil.rmtree(target, ignore_errors=True)
-        scratch.rename(target)
+        for number, (inputs, outputs) in enumerate(data_sets):
+            made = scratch / f"test_data_set_{number}"
+            made.mkdir()
+            for kind, values in (("input", inputs), ("output", outputs)):
+                for index, (name, value) in enumerate(values.items()):
+                    (made / f"{kind}_{index}.pb").write_bytes(serialized(name, value))
+        for old in folder.glob("test_data_set_*"):
+            shutil.rmtree(old)
+        for made in scratch.iterdir():
+            made.rename(folder / made.name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -108,11 +116,11 @@ def main():
         print(f"{sys.argv[0]}: {arguments.model}: {problem}", file=sys.stderr)
         return 1
     try:
-        outputs = run(arguments.model, inputs)
+        outputs = run(open_session(arguments.model), inputs)
     except Exception as problem:  # onnxruntime has no common base class
         print(f"{sys.argv[0]}: onnxruntime: {problem}", file=sys.stderr)
         return 1
-    write_case(arguments.output, arguments.model, graph, inputs, outputs)
+    write_case(arguments.output, arguments.model, graph, [(inputs, outputs)])
     for kind, values in (("input", inputs), ("output", outputs)):
         for name, value in values.items():
             print(f"{kind} {described(name, value)}")

@@ -9,7 +9,8 @@ Usage: tools/setup.sh GROUP..
   build    compiler, CMake, Ninja, cmocka: what `make` needs
   python   .venv with the pinned packages of tools/requirements.txt
   torch    Debian's PyTorch and torchvision, for models/export.py
-  test     all of the above, and clang with its sanitizer runtime
+  test     all of the above, clang with its sanitizer runtime, and, where the
+           system has it, the test data of an older ONNX
 
 Installs only what is missing; quiet and quick when nothing is.
 Exit codes: 0 all present, 1 something could not be installed, 2 usage.
@@ -32,6 +33,8 @@ python_packages=(python3-venv)
 # slower; installing OpenBLAS makes it the system's choice.
 torch_packages=(python3-torch python3-torchvision libopenblas0-pthread)
 clang_packages=(clang=clang libclang-rt-dev)
+# What tests can do without: they say so and are counted as skipped.
+optional_packages=(libonnx-testdata)
 
 fail() {
     printf 'setup.sh: %s\n' "$*" >&2
@@ -124,6 +127,7 @@ make_venv() {
 }
 
 packages=()
+optional=()
 need_venv=0
 (($#)) || { usage >&2; exit 2; }
 for group in "$@"; do
@@ -134,6 +138,7 @@ for group in "$@"; do
     test)
         packages+=("${build_packages[@]}" "${python_packages[@]}"
             "${torch_packages[@]}" "${clang_packages[@]}")
+        optional+=("${optional_packages[@]}")
         need_venv=1
         ;;
     -h | --help) usage; exit 0 ;;
@@ -146,4 +151,8 @@ for group in "$@"; do
 done
 
 install_packages "${packages[@]}"
+# In a shell of its own, which alone ends where something cannot be installed.
+if ((${#optional[@]})) && ! (install_packages "${optional[@]}"); then
+    echo "setup.sh: going on without ${optional[*]}" >&2
+fi
 if ((need_venv)); then make_venv; fi

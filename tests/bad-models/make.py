@@ -21,6 +21,7 @@ import cases_tensor  # noqa: E402,F401
 import cases_external  # noqa: E402,F401
 import cases_function  # noqa: E402,F401
 import cases_shape  # noqa: E402,F401
+import cases_gradient  # noqa: E402,F401
 import cases_bomb  # noqa: E402,F401
 import cases_run  # noqa: E402,F401
 

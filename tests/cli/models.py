@@ -158,6 +158,11 @@ def write_cases(folder):
     good = ([[1, 2, nan]], [[2, 4, nan]])
     write_case(folder / "pass" / "double", double, [good, ([[3]], [[6]])])
     write_case(folder / "pass" / "deep" / "loose", double, [([[1, 2]], [[2.1, 4]])], "rtol 0.1\n")
+    # The second data set leaves b out: its default counts then, not what the first one gave.
+    added = model([helper.make_node("Add", ["x", "b"], ["y"], "it")],
+                  [tensor("x", ["n"]), tensor("b", [1])], [tensor("y", ["n"])],
+                  [constant("b", [10])])
+    write_case(folder / "pass" / "default", added, [([[1, 2], [5]], [[6, 7]]), ([[1]], [[11]])])
     write_case(folder / "fail" / "value", double, [good, ([[1, 2, 3]], [[2, 5, 7]])])
     write_case(folder / "fail" / "shape", double, [([[1, 2]], [[2, 4, 6]])])
     write_case(folder / "fail" / "nan", double, [([[1, 2]], [[2, nan]])])

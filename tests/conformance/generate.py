@@ -3,11 +3,14 @@
 
 The cases come from the `onnx` package's test-case collection; each becomes DIR/node/NAME with
 model.onnx, test_data_set_N/{input,output}_K.pb and tolerance.txt. The suite's ready-made folders
-(simple, pytorch-converted, pytorch-operator) are linked beside them. Nothing is done when DIR
-already holds this package version's tests.
+(simple, pytorch-converted, pytorch-operator) are copied beside them, and its "light" models (real
+architectures whose weights are made by ConstantOfShape) get the inputs that ONNX's own runner feeds
+them. Nothing is done when DIR already holds what this script makes of this package version.
 
 usage: tests/conformance/generate.py DIR
 """
+import hashlib
+import json
 import pathlib
 import shutil
 import sys
@@ -18,11 +21,27 @@ import onnx
 import onnx.backend.test
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
+from onnx.backend.test.runner import Runner
 
 # Operators that draw numbers: the standard leaves their values open, even for a given seed.
 GENERATORS = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
               "RandomUniformLike"}
 READY_MADE = ("simple", "pytorch-converted", "pytorch-operator")
+SHIPPED = pathlib.Path(onnx.backend.test.__file__).parent / "data"
+
+
+def version_of(script, *parts):
+    """What a generated folder is stamped with: made anew when its script or its sources change."""
+    return " ".join([*parts, hashlib.sha256(pathlib.Path(script).read_bytes()).hexdigest()[:12]])
+
+
+def write_tolerance(folder, rtol, atol, drawn=False):
+    (folder / "tolerance.txt").write_text(
+        f"rtol {rtol}\natol {atol}\n" + ("random\n" if drawn else ""))
+
+
+def draws(model):
+    return any(node.op_type in GENERATORS for node in model.graph.node)
 
 
 def serialized(value, value_type):
@@ -45,9 +64,7 @@ def write_case(case, folder):
     folder.mkdir(parents=True)
     onnx.save(case.model, folder / "model.onnx")
     graph = case.model.graph
-    drawn = any(node.op_type in GENERATORS for node in graph.node)
-    (folder / "tolerance.txt").write_text(
-        f"rtol {case.rtol}\natol {case.atol}\n" + ("random\n" if drawn else ""))
+    write_tolerance(folder, case.rtol, case.atol, draws(case.model))
     for index, (inputs, outputs) in enumerate(case.data_sets):
         data = folder / f"test_data_set_{index}"
         data.mkdir()
@@ -57,24 +74,48 @@ def write_case(case, folder):
                 (data / f"{name}_{k}.pb").write_bytes(serialized(value, info.type))
 
 
+def write_light(target):
+    """The cases that the suite calls real: their models and expected outputs lie in `light`."""
+    count = 0
+    for described in sorted((SHIPPED / "real").glob("*/data.json")):
+        facts = json.loads(described.read_text())
+        source = SHIPPED / "light" / pathlib.PurePosixPath(facts["url"]).name
+        model = onnx.load(source)
+        folder = target / described.parent.name
+        data = folder / "test_data_set_0"
+        data.mkdir(parents=True)
+        shutil.copy(source, folder / "model.onnx")
+        write_tolerance(folder, facts["rtol"], facts["atol"])
+        weights = {initializer.name for initializer in model.graph.initializer}
+        fed = [info for info in model.graph.input if info.name not in weights]
+        for k, info in enumerate(fed):
+            value = Runner.generate_dummy_data(info, name=facts["model_name"])
+            (data / f"input_{k}.pb").write_bytes(serialized(value, info.type))
+        for k in range(len(model.graph.output)):
+            shutil.copy(source.with_name(f"{source.stem}_output_{k}.pb"), data / f"output_{k}.pb")
+        count += 1
+    return count
+
+
 def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print(__doc__.strip())
         return 0 if "--help" in sys.argv else 2
     target = pathlib.Path(sys.argv[1])
     stamp = target / "version.txt"
-    if stamp.exists() and stamp.read_text() == onnx.__version__:
+    version = version_of(__file__, onnx.__version__)
+    if stamp.exists() and stamp.read_text() == version:
         return 0
     shutil.rmtree(target, ignore_errors=True)
     warnings.filterwarnings("ignore")
     cases = collect_testcases(None)
     for case in cases:
         write_case(case, target / "node" / case.name)
-    shipped = pathlib.Path(onnx.backend.test.__file__).parent / "data"
     for name in READY_MADE:
-        shutil.copytree(shipped / name, target / name)
-    stamp.write_text(onnx.__version__)
-    print(f"{len(cases)} node tests of onnx {onnx.__version__} in {target}")
+        shutil.copytree(SHIPPED / name, target / name)
+    light = write_light(target / "light")
+    stamp.write_text(version)
+    print(f"{len(cases)} node tests and {light} models of onnx {onnx.__version__} in {target}")
     return 0
 
 

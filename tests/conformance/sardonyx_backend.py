@@ -1,4 +1,5 @@
-"""ONNX's standard backend interface over libsardonyx.so, by ctypes: numpy arrays in and out.
+"""ONNX's standard backend interface over libsardonyx.so, by ctypes: numpy arrays in and out, lists
+for sequences, dicts for maps, None for an optional without content.
 
 `onnx.backend.test.BackendTest` can then drive the engine as it drives any other. The structs below
 mirror include/sardonyx.h.
@@ -31,6 +32,16 @@ class String(c.Structure):
 class Tensor(c.Structure):
     _fields_ = [("dtype", c.c_int), ("rank", c.c_int32), ("dims", c.c_int64 * MAX_RANK),
                 ("count", c.c_size_t), ("data", c.c_void_p)]
+
+
+# Called with every tensor that a step makes: user data, value index, tensor.
+OBSERVER = c.CFUNCTYPE(None, c.c_void_p, c.c_uint32, c.POINTER(Tensor))
+
+
+class ContextOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("allocator", c.c_void_p), ("limits", c.c_void_p),
+                ("threads", c.c_uint32), ("arena", c.c_void_p), ("arena_size", c.c_size_t),
+                ("seed", c.c_uint64), ("observe", OBSERVER), ("observe_user", c.c_void_p)]
 
 
 def _library():
@@ -84,15 +95,39 @@ def _tensor_value(array):
     return _new_value(LIBRARY.sdx_value_new_tensor, c.byref(tensor))
 
 
-def _to_value(value):
+def _release_all(values):
+    for value in values:
+        LIBRARY.sdx_value_release(value)
+
+
+def _map_value(entries, declared):
+    """A library map of a dict, whose plain Python keys and values take the declared types."""
+    def column(values, elem_type):
+        dtype = object if elem_type == STRING else helper.tensor_dtype_to_np_dtype(elem_type)
+        return _tensor_value(np.array(list(values), dtype))
+
+    parts = [column(entries.keys(), declared.key_type),
+             column(entries.values(), declared.value_type.tensor_type.elem_type)]
+    try:
+        return _new_value(LIBRARY.sdx_value_new_map, *parts)
+    finally:
+        _release_all(parts)
+
+
+def _to_value(value, declared):
+    """A library value with a copy of a Python one; declared: the TypeProto of the model's input."""
+    if declared.HasField("optional_type"):
+        declared = declared.optional_type.elem_type
+    if isinstance(value, dict):
+        return _map_value(value, declared.map_type)
     if not isinstance(value, (list, tuple)):
         return _tensor_value(value)
-    items = [_to_value(item) for item in value]
+    items = [_to_value(item, declared.sequence_type.elem_type) for item in value]
     array = (c.c_void_p * max(1, len(items)))(*[item.value for item in items])
-    made = _new_value(LIBRARY.sdx_value_new_sequence, array, c.c_size_t(len(items)))
-    for item in items:
-        LIBRARY.sdx_value_release(item)
-    return made
+    try:
+        return _new_value(LIBRARY.sdx_value_new_sequence, array, c.c_size_t(len(items)))
+    finally:
+        _release_all(items)
 
 
 def _tensor_array(tensor):
@@ -122,42 +157,59 @@ def _from_value(value):
     return dict(zip(keys.tolist(), values))
 
 
+class Context:
+    """One run at a time of a model that is ready."""
+
+    def __init__(self, rep, threads=0, seed=0, observe=None):
+        self._rep, self._context, error = rep, c.c_void_p(), Error()
+        self._observe = OBSERVER(observe) if observe else OBSERVER()  # must outlive the context
+        options = ContextOptions(c.sizeof(ContextOptions), threads=threads, seed=seed,
+                                 observe=self._observe)
+        _check(LIBRARY.sdx_context_create(rep.program, c.byref(options), c.byref(self._context),
+                                          c.byref(error)), error)
+
+    def run(self, inputs):
+        error = Error()
+        for index, data in enumerate(inputs):
+            if data is None:
+                continue
+            value = _to_value(data, self._rep.inputs[index].type)
+            status = LIBRARY.sdx_context_set_input_value(self._context, c.c_size_t(index), value,
+                                                         c.byref(error))
+            LIBRARY.sdx_value_release(value)
+            _check(status, error)
+        _check(LIBRARY.sdx_context_run(self._context, c.byref(error)), error)
+        return tuple(
+            _from_value(LIBRARY.sdx_context_output_value(self._context, c.c_size_t(i)))
+            for i in range(self._rep.output_count))
+
+    def __del__(self):
+        LIBRARY.sdx_context_release(self._context)
+
+
 class SardonyxRep(BackendRep):
     """A model that is ready to run."""
 
     def __init__(self, model):
         # The library keeps pointing into these bytes.
         self._bytes = model.SerializeToString()
-        self._outputs = len(model.graph.output)
-        self._model, self._program = c.c_void_p(), c.c_void_p()
+        # Before version 4 of the format every initializer had to be listed as an input as well.
+        weights = {tensor.name for tensor in model.graph.initializer if model.ir_version < 4}
+        self.inputs = [info for info in model.graph.input if info.name not in weights]
+        self.output_count = len(model.graph.output)
+        self.model, self.program = c.c_void_p(), c.c_void_p()
         error = Error()
         _check(LIBRARY.sdx_model_load_memory(self._bytes, c.c_size_t(len(self._bytes)), None,
-                                             c.byref(self._model), c.byref(error)), error)
-        _check(LIBRARY.sdx_program_create(self._model, None, c.byref(self._program),
+                                             c.byref(self.model), c.byref(error)), error)
+        _check(LIBRARY.sdx_program_create(self.model, None, c.byref(self.program),
                                           c.byref(error)), error)
 
     def run(self, inputs, **_):
-        context, error = c.c_void_p(), Error()
-        _check(LIBRARY.sdx_context_create(self._program, None, c.byref(context), c.byref(error)),
-               error)
-        try:
-            for index, data in enumerate(inputs):
-                if data is None:
-                    continue
-                value = _to_value(data)
-                status = LIBRARY.sdx_context_set_input_value(context, c.c_size_t(index), value,
-                                                             c.byref(error))
-                LIBRARY.sdx_value_release(value)
-                _check(status, error)
-            _check(LIBRARY.sdx_context_run(context, c.byref(error)), error)
-            return tuple(_from_value(LIBRARY.sdx_context_output_value(context, c.c_size_t(i)))
-                         for i in range(self._outputs))
-        finally:
-            LIBRARY.sdx_context_release(context)
+        return Context(self).run(inputs)
 
     def __del__(self):
-        LIBRARY.sdx_program_release(self._program)
-        LIBRARY.sdx_model_release(self._model)
+        LIBRARY.sdx_program_release(self.program)
+        LIBRARY.sdx_model_release(self.model)
 
 
 class SardonyxBackend(Backend):

@@ -19,7 +19,6 @@ TABLE = pathlib.Path(__file__).resolve().parents[2] / "docs/operators.md"
 # What is not registered, and why.
 MISSING = {
     ("ai.onnx", "Constant"): "a Constant node becomes a constant while the model is loaded",
-    ("ai.onnx.preview.training", "Gradient"): "not written yet",
 }
 # Types that a schema allows but the operation cannot mean.
 REFUSED_TYPES = {

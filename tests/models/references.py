@@ -1,56 +1,75 @@
 #!/usr/bin/env python3
-"""Records ONNX Runtime's results for the real models, one backend-test folder for each.
+"""Records ONNX Runtime's results for the models of models/catalogue.py, one backend-test folder
+for each, with a data set for every choice of sizes.
 
-A model that is missing leaves a folder with skipped.txt, whose text the test then reports. Folders
-that are newer than their model and this script are kept.
+A model that is missing leaves a folder with skipped.txt, one that ONNX Runtime cannot run a folder
+with failed.txt; the test then reports the text. What is up to date is kept.
 
-usage: tests/models/references.py [--models DIR] [--output DIR]
+usage: tests/models/references.py [--models DIR] [--output DIR] [NAME..]
 """
 import argparse
+import hashlib
+import json
 import pathlib
 import shutil
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-EXPORTED = ("resnet18 resnet50 resnet101 regnet_x_400mf regnet_y_16gf efficientnet_b1 mobilenet_v2 "
-            "mobilenet_v3_large shufflenet_v2_x1_0 squeezenet1_1 densenet121 inception_v3 vgg16 "
-            "alexnet convnext_tiny vit_b_16 swin_t efficientnet_lite0").split()
-OCR = "wheels/rapidocr-onnxruntime/"
-# Name of the folder -> model file and the options that fix its inputs.
-CASES = {name: (f"{name}.onnx", ["--dim", "batch=1"]) for name in EXPORTED}
-for small in ("shufflenet_v2_x1_0", "squeezenet1_1", "efficientnet_lite0", "mobilenet_v3_large",
-              "swin_t"):
-    CASES[small] = (f"{small}.onnx", ["--dim", "batch=2"])
-CASES |= {
-    "magika": ("wheels/magika/model.onnx", ["--shape", "bytes=2x2048", "--int-max", "256"]),
-    "nudenet": ("wheels/nudenet/320n.onnx", ["--shape", "images=1x3x320x320"]),
-    "ocr_det": (OCR + "ch_PP-OCRv4_det_infer.onnx", ["--shape", "x=1x3x320x480"]),
-    "ocr_rec": (OCR + "ch_PP-OCRv4_rec_infer.onnx", ["--shape", "x=2x3x48x320"]),
-    "ocr_cls": (OCR + "ch_ppocr_mobile_v2.0_cls_infer.onnx", ["--shape", "x=2x3x48x192"]),
-}
+sys.path.insert(0, str(ROOT / "models"))
+
+import interpreter  # noqa: E402 (found in models/ only)
+import paths  # noqa: E402
+
+interpreter.need(["onnx", "onnxruntime"], paths.VENV_PYTHON, "tools/setup.sh python")
+
+import onnx  # noqa: E402
+import onnxruntime  # noqa: E402
+
+import catalogue  # noqa: E402
+import random_inputs  # noqa: E402
+import reference  # noqa: E402
+
+SOURCES = (pathlib.Path(__file__), ROOT / "models/reference.py", ROOT / "models/random_inputs.py")
 
 
-def is_current(folder, model):
-    made = folder / "test_data_set_0/output_0.pb"
-    newest = max(model.stat().st_mtime, pathlib.Path(__file__).stat().st_mtime)
-    return made.exists() and (folder / "model.onnx").exists() and made.stat().st_mtime >= newest
+def identity(model, file):
+    """Whatever the recorded results depend on."""
+    digest = hashlib.sha256()
+    for source in SOURCES:
+        digest.update(source.read_bytes())
+    status = file.stat()
+    return json.dumps({"sources": digest.hexdigest(), "onnxruntime": onnxruntime.__version__,
+                       "model": [status.st_size, status.st_mtime_ns],
+                       "sizes": {**catalogue.SIZES, **model.sizes}, "axes": catalogue.AXES,
+                       "int_max": model.int_max})
 
 
-def record(name, model, options, folder):
-    """Returns why the case could not be made, or None."""
-    if not model.exists():
-        return f"{model.name} was not made (see models/README.md)"
-    if is_current(folder, model):
-        return None
+def data_sets(model, file, graph):
+    session = reference.open_session(file)
+    shapes = catalogue.shapes(model, random_inputs.real_inputs(graph))
+    for number, by_input in enumerate(shapes):
+        arguments = argparse.Namespace(input=[], dim=[], shape=by_input.items(), seed=number,
+                                       int_max=model.int_max.items())
+        inputs = random_inputs.make(graph, arguments)
+        yield inputs, reference.run(session, inputs)
+
+
+def record(model, file, folder):
+    stamp = folder / "stamp.json"
+    wanted = identity(model, file)
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
     shutil.rmtree(folder, ignore_errors=True)
-    command = [sys.executable, str(ROOT / "models/reference.py"), str(model), *options, "-o",
-               str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode == 0:
-        return None
-    lines = (done.stderr or done.stdout).strip().splitlines()
-    return f"no reference: {lines[-1] if lines else 'models/reference.py failed'}"
+    graph = onnx.load(file, load_external_data=False).graph
+    reference.write_case(folder, file, graph, data_sets(model, file, graph))
+    stamp.write_text(wanted)
+
+
+def give_up(folder, note, reason):
+    print(f"{folder.name}: {reason}", file=sys.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / note).write_text(reason + "\n")
 
 
 def main():
@@ -58,16 +77,19 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=pathlib.Path, default=ROOT / "build/models")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "build/reference")
+    parser.add_argument("name", nargs="*", metavar="NAME", choices=[[], *catalogue.MODELS],
+                        help="models (default: all of the catalogue)")
     options = parser.parse_args()
-    for name, (file, arguments) in CASES.items():
-        folder = options.output / name
-        reason = record(name, options.models / file, arguments, folder)
-        if reason is None:
+    for name in options.name or catalogue.MODELS:
+        model = catalogue.MODELS[name]
+        file, folder = options.models / model.file, options.output / name
+        if not file.exists():
+            give_up(folder, "skipped.txt", f"{file.name} was not made (see models/README.md)")
             continue
-        print(f"{name}: {reason}", file=sys.stderr)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        (folder / "skipped.txt").write_text(reason + "\n")
+        try:
+            record(model, file, folder)
+        except Exception as problem:  # onnxruntime has no common base class
+            give_up(folder, "failed.txt", f"no reference: {str(problem).splitlines()[0]}")
     return 0
 
 

@@ -26,32 +26,36 @@ static size_t most_live_bytes(const sdx_buffer *buffers, uint32_t count, uint32_
     return most;
 }
 
+static bool valid(const sdx_buffer *buffers, uint32_t count, size_t arena) {
+    return sdx_plan_validate(buffers, count, arena, 1, NULL, NULL) == SDX_STATUS_OK;
+}
+
 static void chain_needs_two_buffers(void **state) {
     (void)state;
-    sdx_buffer b[4] = {{64, 0, 1, 0}, {64, 1, 2, 0}, {64, 2, 3, 0}, {64, 3, 4, 0}};
+    sdx_buffer b[4] = {{64, 0, 1, 0, 0}, {64, 1, 2, 0, 0}, {64, 2, 3, 0, 0}, {64, 3, 4, 0, 0}};
     uint32_t active[4];
     size_t arena = 0;
     assert_true(sdx_plan_best_fit(b, 4, active, &arena));
     assert_int_equal(arena, 128);
-    assert_true(sdx_plan_valid(b, 4, arena));
+    assert_true(valid(b, 4, arena));
 }
 
 static void best_gap_is_taken(void **state) {
     (void)state;
     /* Three freed places of 256, 64 and 128 bytes: the 128-byte buffer goes into the last. */
-    sdx_buffer b[8] = {{256, 0, 1, 0}, {64, 0, 9, 0}, {64, 0, 1, 0}, {64, 0, 9, 0},
-                       {128, 0, 1, 0}, {64, 0, 9, 0}, {128, 2, 3, 0}, {256, 2, 3, 0}};
+    sdx_buffer b[8] = {{256, 0, 1, 0, 0}, {64, 0, 9, 0, 0}, {64, 0, 1, 0, 0}, {64, 0, 9, 0, 0},
+                       {128, 0, 1, 0, 0}, {64, 0, 9, 0, 0}, {128, 2, 3, 0, 0}, {256, 2, 3, 0, 0}};
     uint32_t active[8];
     size_t arena = 0;
     assert_true(sdx_plan_best_fit(b, 8, active, &arena));
     assert_int_equal(b[6].offset, b[4].offset);
     assert_int_equal(b[7].offset, b[0].offset);
-    assert_true(sdx_plan_valid(b, 8, arena));
+    assert_true(valid(b, 8, arena));
 }
 
 static void empty_and_zero_sized(void **state) {
     (void)state;
-    sdx_buffer b[2] = {{0, 0, 5, 0}, {64, 0, 5, 0}};
+    sdx_buffer b[2] = {{0, 0, 5, 0, 0}, {64, 0, 5, 0, 0}};
     uint32_t active[2];
     size_t arena = 1;
     assert_true(sdx_plan_best_fit(b, 0, active, &arena));
@@ -62,7 +66,7 @@ static void empty_and_zero_sized(void **state) {
 
 static void overflow_is_refused(void **state) {
     (void)state;
-    sdx_buffer b[2] = {{SIZE_MAX - 63, 0, 5, 0}, {128, 0, 5, 0}};
+    sdx_buffer b[2] = {{SIZE_MAX - 63, 0, 5, 0, 0}, {128, 0, 5, 0, 0}};
     uint32_t active[2];
     size_t arena;
     assert_false(sdx_plan_best_fit(b, 2, active, &arena));
@@ -78,25 +82,25 @@ static void random_problems_are_valid(void **state) {
             at += random_below(2);
             uint32_t first = at < STEPS ? at : STEPS - 1;
             b[i] = (sdx_buffer){64 * (size_t)random_below(50), first,
-                                first + random_below(STEPS - first), 0};
+                                first + random_below(STEPS - first), 0, 0};
         }
         size_t arena;
         assert_true(sdx_plan_best_fit(b, COUNT, active, &arena));
-        assert_true(sdx_plan_valid(b, COUNT, arena));
+        assert_true(valid(b, COUNT, arena));
         assert_true(arena >= most_live_bytes(b, COUNT, STEPS));
     }
 }
 
 static void validator_sees_mistakes(void **state) {
     (void)state;
-    sdx_buffer overlap[2] = {{64, 0, 3, 0}, {64, 3, 4, 32}};
-    assert_false(sdx_plan_valid(overlap, 2, 128));
-    sdx_buffer outside[1] = {{64, 0, 3, 65}};
-    assert_false(sdx_plan_valid(outside, 1, 128));
-    sdx_buffer wrapped[1] = {{64, 0, 3, SIZE_MAX}};
-    assert_false(sdx_plan_valid(wrapped, 1, 128));
-    sdx_buffer apart[2] = {{64, 0, 2, 0}, {64, 3, 4, 0}};
-    assert_true(sdx_plan_valid(apart, 2, 64));
+    sdx_buffer overlap[2] = {{64, 0, 3, 0, 0}, {64, 3, 4, 32, 0}};
+    assert_false(valid(overlap, 2, 128));
+    sdx_buffer outside[1] = {{64, 0, 3, 65, 0}};
+    assert_false(valid(outside, 1, 128));
+    sdx_buffer wrapped[1] = {{64, 0, 3, SIZE_MAX, 0}};
+    assert_false(valid(wrapped, 1, 128));
+    sdx_buffer apart[2] = {{64, 0, 2, 0, 0}, {64, 3, 4, 0, 0}};
+    assert_true(valid(apart, 2, 64));
 }
 
 int main(void) {

@@ -288,6 +288,42 @@ static void data_dependent_shapes(void **state) {
     unload(&f);
 }
 
+/* A table cut to the length of the input and added to it, as position embeddings are: what they are
+ * broadcast to is the input's length, and a longer input than the table is refused. */
+static void table_is_cut_to_the_input(void **state) {
+    (void)state;
+    const float table[3] = {10, 20, 30};
+    const int64_t zero[1] = {0};
+    fixture f = {0};
+    tiny_begin(&f.bytes, 17);
+    tiny_value(&f.bytes, 11, "x", 1, "n");
+    tiny_constant(&f.bytes, "table", 1, 3, table, sizeof table);
+    tiny_constant(&f.bytes, "zero", 7, 1, zero, sizeof zero);
+    tiny_node(&f.bytes, "Shape", "x", "length");
+    tiny_node(&f.bytes, "Slice", "table,zero,length", "part");
+    tiny_node(&f.bytes, "Add", "part,x", "y");
+    tiny_value(&f.bytes, 12, "y", 1, "");
+    tiny_end(&f.bytes);
+    load(&f, NULL, NULL);
+    char text[64];
+    sdx_model_type_text(f.model, sdx_model_output(f.model, 0), text, sizeof text);
+    assert_string_equal(text, "float32[n]");
+    assert_int_equal(sdx_context_create(f.program, NULL, &f.context, &f.error), SDX_STATUS_OK);
+    float data[4] = {1, 2, 3, 4};
+    for (int64_t n = 0; n <= 4; n++) {
+        sdx_tensor x;
+        sdx_tensor_init(&x, SDX_DTYPE_FLOAT32, 1, &n, data, NULL);
+        assert_int_equal(sdx_context_set_input(f.context, 0, &x, &f.error), SDX_STATUS_OK);
+        sdx_status status = sdx_context_run(f.context, &f.error);
+        assert_int_equal(status, n <= 3 ? SDX_STATUS_OK : SDX_STATUS_BAD_INPUT);
+        const sdx_tensor *y = sdx_context_output(f.context, 0);
+        for (int64_t i = 0; n <= 3 && i < n; i++)
+            assert_true(((const float *)y->data)[i] == table[i] + data[i]);
+    }
+    assert_non_null(strstr(f.error.message, "3 and 4 differ"));
+    unload(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_alternate),
@@ -298,6 +334,7 @@ int main(void) {
         cmocka_unit_test(cancel_stops_one_run),
         cmocka_unit_test(threads_share_a_program),
         cmocka_unit_test(data_dependent_shapes),
+        cmocka_unit_test(table_is_cut_to_the_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,116 @@
+"""Cast, CastLike, BitCast: every pair of types that the versions allow."""
+import ml_dtypes
+import numpy as np
+import onnx
+
+from case import SMALL_FLOATS, Case, generator, is_float, is_integer, onnx_dtype
+from families.elementwise_common import any_shape, full_range
+
+_E8M0 = np.dtype(ml_dtypes.float8_e8m0fnu)
+
+
+def _floating(dtype):
+    return is_float(dtype) or dtype in SMALL_FLOATS
+
+
+def _text(random, to, shape):
+    """Texts of numbers. A fraction cast to an integer is left undefined, and so is any text that is
+    no number."""
+    def one():
+        if not _floating(to):
+            info = ml_dtypes.iinfo(to)
+            return str(random.integer(max(int(info.min), -1000), min(int(info.max), 1000)))
+        if random.chance(0.1):
+            return random.choice(["NaN", "INF", "-INF", "+INF", "inf", "nan"])
+        value = random.uniform(-90, 90)
+        return random.choice([f"{value:.3f}", f"{value:.2e}", f"{value:.1E}", str(int(value))])
+    texts = [one() for _ in range(int(np.prod(shape, dtype=int)))]
+    return np.array(texts, dtype=object).reshape(shape)
+
+
+def _numbers(random, source, to, shape):
+    """Numbers that the standard says what becomes of."""
+    if source == bool:
+        return random.array(bool, shape)
+    if is_integer(source):
+        low = 0 if to == _E8M0 else None  # what becomes of negative numbers is left open there
+        if random.chance(0.4):
+            return random.array(source, shape, low)
+        values = full_range(random, source, shape)
+        return values if low is None else np.maximum(values, 0).astype(source)
+    low, high = random.choice([(-3, 3), (-100, 100), (-1e6, 1e6), (-1e-4, 1e-4)])
+    if is_integer(to):
+        # A float beyond the range of an integer type is undefined, NaN and infinity among them.
+        info = ml_dtypes.iinfo(to)
+        values = random.array(source, shape, low, high)
+        wide = values.astype(np.float64)
+        inside = (wide > float(info.min) - 1) & (wide < float(info.max) - 1)
+        return np.where(inside, values, np.array(1, source))
+    if to == _E8M0:  # negative numbers are left open
+        return np.abs(random.array(source, shape, low, high)) if source != _E8M0 else \
+            random.array(source, shape, 0.1, high)
+    return random.array(source, shape, low, high, special=0.2)
+
+
+def _values(random, source, to, shape):
+    if source.kind == "O":
+        return random.array(source, shape) if to.kind == "O" else _text(random, to, shape)
+    values = _numbers(random, source, to, shape)
+    if to.kind == "O" and _floating(source):
+        # How many digits a text has is open; halves have few.
+        halves = np.round(values.astype(np.float64)) + 0.5
+        return np.where(np.isfinite(halves) & (np.abs(halves) < 1e4), halves, 2.5).astype(source)
+    return values
+
+
+def _rules(random, schema):
+    chosen = {}
+    if "saturate" in schema.attributes and random.chance():
+        chosen["saturate"] = random.integer(0, 1)
+    if "round_mode" in schema.attributes and random.chance():
+        chosen["round_mode"] = random.choice(["up", "down", "nearest"])
+    return chosen
+
+
+def _pair(random, schema):
+    source, to = random.dtype(schema, "T1"), random.dtype(schema, "T2")
+    # Whether a text is true is not said.
+    while source.kind == "O" and to == bool:
+        to = random.dtype(schema, "T2")
+    return source, to, _values(random, source, to, any_shape(random))
+
+
+# A conversion rounds once, so there is one right answer.
+@generator("Cast")
+def cast(random, schema):
+    _, to, values = _pair(random, schema)
+    number = onnx_dtype(to)
+    if schema.since_version < 6:
+        return Case([values], {"to": onnx.TensorProto.DataType.Name(number)}, ulps=0)
+    return Case([values], {"to": number} | _rules(random, schema), ulps=0)
+
+
+@generator("CastLike")
+def cast_like(random, schema):
+    _, to, values = _pair(random, schema)
+    like = random.array(to, random.shape(0, 2))
+    return Case([values, like], _rules(random, schema), ulps=0)
+
+
+_BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}
+
+
+def _bits(dtype):
+    return _BITS.get(dtype.name, dtype.itemsize * 8)
+
+
+@generator("BitCast")
+def bit_cast(random, schema):
+    source = random.dtype(schema, "T1")
+    to = random.dtype(schema, "T2")
+    while _bits(to) != _bits(source):
+        to = random.dtype(schema, "T2")
+    values = random.array(source, any_shape(random), special=0.2)
+    if to == bool:  # other bytes than 0 and 1 are no truth values
+        values = (random.rng.random(values.shape) < 0.5).astype(np.uint8).view(source)
+    return Case([values], {"to": onnx_dtype(to)}, ulps=0)

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Random cases for every operator, compared with ONNX Runtime and with onnx.reference.
+
+A case counts if at least one of the two answers. Where a reference answers otherwise than Sardonyx
+(or Sardonyx refuses what a reference can do) the case fails, unless an entry of `explained` says why
+the reference is wrong. Cases depend on the operator and their number only, so that a failure can be
+repeated: `run.py --operator Conv --case 57`.
+
+usage: tests/differential/run.py [--per-operator N] [--operator NAME].. [--case N] [--dump DIR]
+                                 [--only-engine] [--report FILE.md] [--jobs N]
+"""
+import argparse
+import collections
+import json
+import multiprocessing
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from explained import ORT, REFERENCE  # noqa: E402
+
+REFERENCE_NAMES = (ORT, REFERENCE)
+
+WORKER_SECONDS = 900  # for all cases of one operator
+
+
+def answer(engine, model, inputs):
+    """(outputs, None) or (None, why not)."""
+    from engines import NoAnswer
+    try:
+        return engine(model, inputs), None
+    except NoAnswer as refusal:
+        return None, str(refusal)
+
+
+def judge(case, model, inputs, only_engine, stage):
+    """One case through all engines: a dict for the report."""
+    from compare import difference
+    from engines import REFERENCES, sardonyx
+    import explained
+    stage("Sardonyx")
+    ours, refusal = answer(sardonyx, model, inputs)
+    result = {"index": case.index, "version": case.version, "answers": 0, "mistakes": [],
+              "explained": [], "refused": refusal}
+    for name, engine in ({} if only_engine else REFERENCES).items():
+        stage(name)
+        theirs, _ = answer(engine, model, inputs)
+        if theirs is None:
+            continue
+        result["answers"] += 1
+        problem = refusal if ours is None else difference(ours, theirs, case)
+        if not problem:
+            continue
+        entry = explained.find(case, name, refusal if ours is None else ours, theirs)
+        if entry:
+            result["explained"].append([explained.ENTRIES.index(entry), name])
+        else:
+            result["mistakes"].append(f"{name}: {problem}")
+    return result
+
+
+def describe(case):
+    from compare import np
+
+    def one(value):
+        if value is None or isinstance(value, dict):
+            return str(value)
+        if isinstance(value, (list, tuple)):
+            return "(" + " ".join(one(v) for v in value) + ")"
+        array = np.asarray(value)
+        return f"{array.dtype.name}{list(array.shape)}"
+    attributes = {k: v if len(str(v)) < 80 else "..." for k, v in case.attributes.items()}
+    return f"v{case.version} {' '.join(one(v) for v in case.inputs)} {attributes}"
+
+
+def work(domain, operator, start, stop, only_engine, out):
+    """The worker: one line of JSON a case; a line {"stage"} before each engine, in case it dies."""
+    import families  # noqa: F401
+    from case import make_case
+
+    def say(fact):
+        out.write(json.dumps(fact) + "\n")
+        out.flush()
+    for index in range(start, stop):
+        say({"index": index, "stage": "the generator"})
+        case, model, inputs = make_case(domain, operator, index)
+        result = judge(case, model, inputs, only_engine,
+                       lambda name, i=index: say({"index": i, "stage": name}))
+        if result["mistakes"]:
+            result["what"] = describe(case)
+        say(result)
+
+
+def run_operator(arguments):
+    """All cases of an operator, in a process of its own that is started again if an engine dies."""
+    domain, operator, start, stop, only_engine = arguments
+    results, crashes = [], []
+    while start < stop:
+        command = [sys.executable, __file__, "--worker", domain, operator, str(start), str(stop)]
+        if only_engine:
+            command.append("--only-engine")
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=WORKER_SECONDS)
+            output, code, errors = done.stdout, done.returncode, done.stderr
+        except subprocess.TimeoutExpired as late:
+            output, code, errors = (late.stdout or b"").decode(), "no end", ""
+        last = None
+        for line in output.splitlines():
+            try:
+                last = json.loads(line)
+            except ValueError:
+                break
+            if "answers" in last:
+                results.append(last)
+                start = last["index"] + 1
+        if start < stop:
+            stage = last.get("stage", "?") if last else "the start"
+            start = (last["index"] if last else start) + 1
+            # A reference that dies gives no answer; Sardonyx and the generator may not die.
+            crashes.append({"index": start - 1, "stage": stage, "code": code,
+                            "errors": errors[-1500:]})
+            if stage not in REFERENCE_NAMES:
+                break
+    return domain, operator, results, crashes
+
+
+def dump(folder, case, model, inputs):
+    """The case as a folder that `sardonyx test` takes; expected outputs from the first reference
+    that answers and agrees with the judgement, so that only good cases are written."""
+    import onnx
+    from compare import difference
+    from engines import REFERENCES, sardonyx
+    ours, _ = answer(sardonyx, model, inputs)
+    expected = None
+    for engine in REFERENCES.values():
+        theirs, _ = answer(engine, model, inputs)
+        if theirs is not None and ours is not None and not difference(ours, theirs, case):
+            expected = theirs
+            break
+    name = f"{(case.domain + '.') if case.domain else ''}{case.operator}_{case.index}"
+    target = pathlib.Path(folder) / name
+    data = target / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, target / "model.onnx")
+    try:
+        for kind, infos, values in (("input", model.graph.input, inputs),
+                                    ("output", model.graph.output, expected or [])):
+            for i, (info, value) in enumerate(zip(infos, values)):
+                (data / f"{kind}_{i}.pb").write_bytes(_proto(value, info.name))
+    except Exception as error:
+        print(f"{name}: not written whole: {error}", file=sys.stderr)
+    print(target)
+
+
+def _proto(value, name):
+    from case import _tensor
+    from onnx import numpy_helper
+    if isinstance(value, dict):
+        return numpy_helper.from_dict(value, name).SerializeToString()
+    if isinstance(value, (list, tuple)):
+        return numpy_helper.from_list(list(value), name).SerializeToString()
+    return _tensor(name, value).SerializeToString()
+
+
+def report(all_results, path):
+    """The table per operator and the explained disagreements, as Markdown."""
+    import explained
+    lines = ["| operator | cases | explained |", "|---|---|---|"]
+    for (domain, operator), results in sorted(all_results.items()):
+        counted = [r for r in results if r["answers"]]
+        told = sum(bool(r["explained"]) for r in counted)
+        lines.append(f"| {(domain + '.') if domain else ''}{operator} | {len(counted)} | {told} |")
+    lines += ["", "## Disagreements, and why the reference is wrong", ""]
+    for entry in explained.ENTRIES:
+        lines.append(f"- **{entry.operator}**, {entry.reference} ({entry.hits} cases): {entry.reason}")
+    pathlib.Path(path).write_text("\n".join(lines) + "\n")
+
+
+def missing():
+    """Operators of the standard that no family has."""
+    import onnx
+    from case import GENERATORS
+    from families import NOT_GENERATED
+    return sorted({(s.domain, s.name) for s in onnx.defs.get_all_schemas()}
+                  - set(GENERATORS) - set(NOT_GENERATED))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--per-operator", type=int, default=150)
+    parser.add_argument("--operator", action="append")
+    parser.add_argument("--case", type=int)
+    parser.add_argument("--dump")
+    parser.add_argument("--only-engine", action="store_true")
+    parser.add_argument("--report")
+    parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
+    parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        domain, operator, start, stop = options.worker
+        work(domain, operator, int(start), int(stop), options.only_engine, sys.stdout)
+        return 0
+    import explained
+    import families  # noqa: F401
+    from case import GENERATORS, make_case
+    chosen = [key for key in sorted(GENERATORS)
+              if not options.operator or key[1] in options.operator]
+    if options.case is not None:
+        case, model, inputs = make_case(*chosen[0], options.case)
+        print(describe(case))
+        if options.dump:
+            dump(options.dump, case, model, inputs)
+        print(json.dumps(judge(case, model, inputs, options.only_engine, lambda _: None), indent=1))
+        return 0
+    jobs = [(*key, 0, options.per_operator, options.only_engine) for key in chosen]
+    all_results, failures, counts = {}, [], collections.Counter()
+    with multiprocessing.Pool(options.jobs) as pool:
+        for domain, operator, results, crashes in pool.imap_unordered(run_operator, jobs):
+            all_results[domain, operator] = results
+            for result in results:
+                counts["cases"] += bool(result["answers"]) or options.only_engine
+                counts["without an answer of either reference"] += not result["answers"]
+                for index, _ in result["explained"]:
+                    explained.ENTRIES[index].hits += 1
+                    counts["explained"] += 1
+                failures += [f"{operator} {result['index']} {result['what']}: {m}"
+                             for m in result["mistakes"]]
+            for crash in crashes:
+                fact = f"{operator} {crash['index']}: died in {crash['stage']} ({crash['code']})"
+                if crash["stage"] in REFERENCE_NAMES:
+                    counts["a reference died"] += 1
+                else:
+                    failures.append(f"{fact} {crash['errors']}")
+            good = sum(bool(r["answers"]) for r in results)
+            if not good and not options.only_engine:
+                failures.append(f"{operator}: no reference answers any of {len(results)} cases")
+    if not options.operator:
+        failures += [f"{domain}.{name}: no generator" for domain, name in missing()]
+    if options.report:
+        report(all_results, options.report)
+    if not options.operator and not options.only_engine and options.per_operator >= 100:
+        failures += [f"explained: nothing shows '{e.operator}, {e.reference}: {e.reason}'"
+                     for e in explained.ENTRIES if not e.hits]
+    for failure in failures:
+        print(failure)
+    print(f"{len(all_results)} operators, " + ", ".join(f"{n} {what}" for what, n in counts.items())
+          + f", {len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
