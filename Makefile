@@ -7,7 +7,7 @@ MODELS := build/models
 PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
-        conformance-data conformance bench-load clean format help
+        conformance-data conformance differential shapes bench-load bench-placement clean format help
 
 all: build
 
@@ -16,9 +16,12 @@ help:
 	@echo "make demo       make a pretrained classifier, inspect it, run it"
 	@echo "make test       every test; ends with 'N passed, N failed, N skipped'"
 	@echo "make conformance  ONNX's tests of today and of 1.12, its runner, schemas, scikit-learn"
+	@echo "make differential  over 30,000 random cases against ONNX Runtime and onnx.reference"
+	@echo "make shapes     how many shapes are known before a run, against two peers"
 	@echo "make asan|tsan|debug   the same library with sanitizers or without optimisation"
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
+	@echo "make bench-placement  placement problems: published, without slack, large"
 	@echo "make clean      remove build/ (models included)"
 
 setup-build:
@@ -53,16 +56,28 @@ references: models
 conformance-data: setup-test
 	@$(PYTHON) tests/conformance/generate.py build/conformance
 	@$(PYTHON) tests/conformance/debian.py build/debian
+	@$(PYTHON) tests/conformance/through_arena.py build/conformance build/through-arena
 	@$(PYTHON) tests/conformance/sklearn_models.py build/sklearn
 
 conformance: build conformance-data
 	@cd build && ctest --output-on-failure -R '^conformance'
+
+# Thirty thousand cases take some minutes; `make test` runs the first few of each operator.
+differential: build asan setup-test
+	@$(PYTHON) tests/differential/run.py --per-operator 150 --report docs/differential.md
+	@tests/differential/sanitized.sh build/asan 150
+
+shapes: build models
+	@$(PYTHON) tests/shapes/compare.py build/sardonyx $(MODELS)/*.onnx $(MODELS)/wheels/*/*.onnx
 
 test: build asan references conformance-data
 	@tests/run.sh
 
 bench-load: build references
 	@bench/run_load.sh
+
+bench-placement: build
+	@bench/run_plan.sh
 
 clean:
 	rm -rf build

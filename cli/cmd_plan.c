@@ -12,7 +12,7 @@ static const char help[] =
     "       sardonyx plan PROBLEM.csv [OPTION]..\n"
     "       sardonyx plan --list\n\n"
     "options: [--strategy NAME|all|given|exec:COMMAND].. [--align BYTES] [--capacity BYTES]\n"
-    "         [--time-limit S] [--seed N] [--csv FILE] [--json]\n\n"
+    "         [--time-limit S] [--seed N] [--csv FILE] [--svg FILE] [--html FILE] [--json]\n\n"
     "Places buffers with known lifetimes into one arena, as small as possible. The buffers are\n"
     "those of a model's run for the sizes given, or of a problem with the columns id, lower,\n"
     "upper (live from lower until before upper) and size, and if wanted alignment and offset.\n\n"
@@ -34,6 +34,8 @@ static const char help[] =
     "  --time-limit S     for each strategy; default 10, 0 for none\n"
     "  --seed N           of the searches that draw lots; default 0\n"
     "  --csv FILE         write the problem with the offsets of the smallest arena\n"
+    "  --svg FILE         draw the smallest arena: time across, address up, the bound over it\n"
+    "  --html FILE        a page with all strategies: hover, zoom, a menu to switch\n"
     "  --list             list the strategies\n"
     "  --json             the results as JSON\n\n"
     "\"smallest\" behind a result: it is proved that no smaller arena exists.\n\n"
@@ -151,6 +153,7 @@ static int run_one(plan_session *s, const char *name) {
     }
     if (status != SDX_STATUS_OK) return report_error(s->path, &error);
     report_row(s, name, &result);
+    if ((s->svg || s->html) && !plan_keep_view(s, name, &result)) return EXIT_NO;
     bool better = !s->best.strategy || result.arena < s->best.arena;
     uint64_t proved = result.proved_bound;
     if (s->best.strategy && s->best.proved_bound > proved) proved = s->best.proved_bound;
@@ -206,9 +209,11 @@ static int plan(plan_session *s, const text_list *names, const char *csv) {
     if (code == EXIT_OK) code = s->symbolic ? plan_show_symbolic(s) : run_strategies(s, names);
     report_end(s);
     if (code == EXIT_OK && csv && s->csv.data) code = write_csv(s, csv);
+    if (code == EXIT_OK) code = plan_draw(s);
     if (code == EXIT_OK && s->best.strategy && !s->best.fits) code = say_too_large(s);
     if (code == EXIT_OK && s->wrong) code = EXIT_NO;
     sdx_plan_problem_release(s->problem);
+    plan_free_views(s);
     plan_free_model(s);
     text_free(&s->csv);
     return code;
@@ -238,6 +243,8 @@ static int run(int argc, char **argv) {
         {.name = "--in-place", .kind = OPTION_CHOICE, .to = &in_place, .choices = "on|off"},
         {.name = "--views", .kind = OPTION_CHOICE, .to = &views, .choices = "on|off"},
         {.name = "--concat", .kind = OPTION_CHOICE, .to = &concat, .choices = "on|off"},
+        {.name = "--svg", .kind = OPTION_TEXT, .to = &session.svg},
+        {.name = "--html", .kind = OPTION_TEXT, .to = &session.html},
         {.name = "--symbolic", .kind = OPTION_FLAG, .to = &session.symbolic},
         {.name = "--strategy", .kind = OPTION_LIST, .to = &names},
         {.name = "--capacity", .kind = OPTION_INTEGER, .to = &capacity, .low = 1,

@@ -6,6 +6,14 @@
 #include "cli.h"
 #include "json.h"
 
+/* An answer that is kept for a picture. */
+typedef struct plan_view {
+    char *name;
+    uint64_t *offsets;
+    uint64_t arena;
+    bool proved;
+} plan_view;
+
 typedef struct plan_session {
     const char *path;
     sdx_plan_problem *problem;
@@ -16,6 +24,9 @@ typedef struct plan_session {
     text csv;             /* the best answer, where it is asked for */
     bool keep_csv;
     bool wrong; /* some answer was invalid, or a program failed */
+    const char *svg, *html; /* files to draw into, or NULL */
+    plan_view *views;
+    size_t view_count;
     /* Where the problem is a model's: */
     sdx_model *model;
     sdx_program *program;
@@ -24,6 +35,11 @@ typedef struct plan_session {
     uint32_t memory; /* SDX_MEMORY_* */
     bool symbolic;   /* expressions in place of a problem in bytes */
 } plan_session;
+
+/* Keeps the problem's present answer; false after a message. */
+bool plan_keep_view(plan_session *session, const char *name, const sdx_plan_result *result);
+void plan_free_views(plan_session *session);
+int plan_draw(const plan_session *session);
 
 /* Makes the problem from a model at s->path; exit code. */
 int plan_load_model(plan_session *session);

@@ -169,9 +169,12 @@ def main():
     except torch_legacy.FormatError as problem:
         print(f"{sys.argv[0]}: {problem}", file=sys.stderr)
         return 1
-    with paths.scratch_beside(arguments.output) as scratch:
-        scratch.write_bytes(model.SerializeToString(deterministic=True))
-        os.replace(scratch, arguments.output)
+    data = model.SerializeToString(deterministic=True)
+    # Left alone where nothing changes: what is made of the file goes by its age.
+    if not (arguments.output.is_file() and arguments.output.read_bytes() == data):
+        with paths.scratch_beside(arguments.output) as scratch:
+            scratch.write_bytes(data)
+            os.replace(scratch, arguments.output)
     print(f"{paths.shown(arguments.output)}  {arguments.output.stat().st_size} bytes")
     return 0
 

@@ -10,8 +10,7 @@ void json_start(json_writer *json, FILE *out) {
     json->out = out;
 }
 
-/* Length of the UTF-8 sequence at `at`, 0 if it is none: cut off, overlong, or a surrogate. */
-static size_t sequence_length(const unsigned char *at) {
+size_t utf8_length(const unsigned char *at) {
     size_t length = at[0] < 0x80 ? 1 : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
                     : at[0] >= 0xe0 && at[0] < 0xf0                  ? 3
                     : at[0] >= 0xf0 && at[0] < 0xf5                  ? 4
@@ -29,16 +28,18 @@ static void put_text(FILE *out, const char *text) {
     fputc('"', out);
     while (*at) {
         size_t plain = 0; /* the usual case: a run of ASCII that stands for itself */
-        while (at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' && at[plain] != '\\')
+        while (at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' && at[plain] != '\\' &&
+               at[plain] != '<')
             plain++;
         fwrite(at, 1, plain, out);
         at += plain;
         if (!*at) break;
-        size_t length = sequence_length(at);
+        size_t length = utf8_length(at);
         if (length == 0) fputs("\\ufffd", out);
         else if (*at == '"' || *at == '\\') fprintf(out, "\\%c", *at);
         else if (*at == '\n') fputs("\\n", out);
-        else if (*at < 0x20 || *at == 0x7f) fprintf(out, "\\u%04x", *at);
+        /* '<' too: a page may carry the JSON in a script element */
+        else if (*at < 0x20 || *at == 0x7f || *at == '<') fprintf(out, "\\u%04x", *at);
         else fwrite(at, 1, length, out);
         at += length ? length : 1;
     }

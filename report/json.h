@@ -17,6 +17,9 @@ typedef struct json_writer {
     bool is_row[JSON_MAX_DEPTH];
 } json_writer;
 
+/* Length of the UTF-8 sequence at `at`, 0 if it is none: cut off, overlong, or a surrogate. */
+size_t utf8_length(const unsigned char *at);
+
 void json_start(json_writer *json, FILE *out);
 void json_finish(json_writer *json);
 void json_object(json_writer *json, const char *name);

@@ -34,7 +34,7 @@ python_packages=(python3-venv)
 torch_packages=(python3-torch python3-torchvision libopenblas0-pthread)
 clang_packages=(clang=clang libclang-rt-dev)
 # What tests can do without: they say so and are counted as skipped.
-optional_packages=(libonnx-testdata)
+optional_packages=(libonnx-testdata chromium chromium-driver)
 
 fail() {
     printf 'setup.sh: %s\n' "$*" >&2

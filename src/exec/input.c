@@ -1,6 +1,6 @@
-/* input.c - whether what the caller hands in is what the model declares: kind, element type, rank and,
- * within sequences, optionals and maps, the sizes that the model fixes. Sizes of plain tensors are
- * bind.c's. Shape inference takes the declared types as facts, so nothing else may get past here. */
+/* input.c - whether what the caller hands in is what the model declares: kind, element type, rank
+ * and, within sequences, optionals and maps, the sizes that the model fixes. Sizes of plain tensors
+ * are bind.c's. Inference takes the declared types as facts, so nothing else may get past here. */
 #include <stdio.h>
 
 #include "exec/context.h"

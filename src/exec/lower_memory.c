@@ -1,13 +1,13 @@
-/* lower_memory.c - from steps to a plan of the arena. Sizes are expressions, so the plan is made at a
- * few bindings (what the caller expects, or a guess) and kept as an arrangement that holds for all of
- * them; lower_order.c and storage.c say which values share memory, plan/ where each buffer goes. */
+/* lower_memory.c - from steps to buffers of the arena. Sizes are expressions, so what pays is found out
+ * at a few bindings (what the caller expects, or a guess); lower_order.c gives the order of steps,
+ * storage.c says which values share memory, lower_layout.c where each buffer goes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "exec/lowering.h"
 
-#define SAMPLES 6 /* bindings at which an arrangement is tried */
+#define BATCHES 4 /* of them with larger batches */
 /* Trying a choice walks over all steps; past this many steps in all they stay as they are. */
 #define CHOICE_STEPS 20000000u
 
@@ -16,11 +16,6 @@ static sdx_status no_memory(sdx_lowering *l) {
 }
 
 /* ---- sizes to plan for --------------------------------------------------------------------------- */
-
-typedef struct sample {
-    int64_t *symbols;
-    int64_t *results; /* of the program's pool */
-} sample;
 
 /* 1: the symbol is the first dim of some input, where batches are; 2: another dim. */
 static void classify_symbols(const sdx_lowering *l, uint8_t *kind) {
@@ -38,7 +33,7 @@ static void classify_symbols(const sdx_lowering *l, uint8_t *kind) {
 }
 
 /* Whether all buffers have a size at these symbols. */
-static bool evaluate(const sdx_lowering *l, sample *s) {
+static bool evaluate(const sdx_lowering *l, sdx_sample *s) {
     sdx_expr_evaluate(l->program->pool, s->symbols, s->results);
     for (size_t v = 0; v < l->module->values.count; v++)
         if (!sdx_expr_is_unknown(l->bytes[v]) && sdx_expr_result(l->bytes[v], s->results) < 0)
@@ -49,7 +44,8 @@ static bool evaluate(const sdx_lowering *l, sample *s) {
 /* Fills samples with bindings that work; the first is the one to plan for. At least one, even if
  * no guess was good: buffers without a size count as empty then. */
 static uint32_t find_samples(const sdx_lowering *l, const uint8_t *kind, const int64_t *expected,
-                             sample *samples) {
+                             sdx_sample *samples) {
+    static const int64_t batch_sizes[BATCHES] = {2, 3, 5, 16};
     static const int64_t sizes[] = {224, 64, 512, 16, 128, 256, 640, 32, 299, 48, 1000, 100, 8, 4, 2, 1};
     size_t symbols = sdx_expr_symbol_count(l->program->pool);
     bool free_sizes = false, batches = false;
@@ -59,7 +55,7 @@ static uint32_t find_samples(const sdx_lowering *l, const uint8_t *kind, const i
     }
     size_t tries = free_sizes ? sizeof sizes / sizeof *sizes : 1;
     uint32_t found = 0;
-    for (size_t t = 0; t < tries && found < (free_sizes ? SAMPLES - 1 : 1); t++) {
+    for (size_t t = 0; t < tries && found < (free_sizes ? SDX_SAMPLES - BATCHES : 1); t++) {
         for (size_t i = 0; i < symbols; i++)
             samples[found].symbols[i] = expected[i] >= 0 ? expected[i]
                                         : kind[i] == 1   ? 1
@@ -67,10 +63,10 @@ static uint32_t find_samples(const sdx_lowering *l, const uint8_t *kind, const i
         found += evaluate(l, &samples[found]);
     }
     if (found == 0) return 1; /* as the last try left it */
-    if (batches) {
+    for (size_t b = 0; batches && b < BATCHES; b++) {
         memcpy(samples[found].symbols, samples[0].symbols, symbols * sizeof(int64_t));
         for (size_t i = 0; i < symbols; i++)
-            if (kind[i] == 1 && expected[i] < 0) samples[found].symbols[i] = 16;
+            if (kind[i] == 1 && expected[i] < 0) samples[found].symbols[i] = batch_sizes[b];
         found += evaluate(l, &samples[found]);
     }
     return found;
@@ -228,89 +224,14 @@ static sdx_status place_values(sdx_lowering *l, const sdx_storages *storages) {
     return SDX_STATUS_OK;
 }
 
-/* ---- layout --------------------------------------------------------------------------------------- */
-
-static void size_buffers(const sdx_program *program, const int64_t *results, sdx_buffer *buffers) {
-    for (uint32_t i = 0; i < program->planned_count; i++) {
-        const sdx_planned *planned = &program->planned[i];
-        buffers[i] = (sdx_buffer){.size = sdx_bytes_at(planned->bytes, results),
-                                  .first = planned->first, .last = planned->last};
-    }
-}
-
-/* By how much, at worst, an arrangement passes the bounds at the samples. */
-static double worst_excess(const sdx_program *program, const sdx_layout *layout,
-                           const sample *samples, const size_t *bounds, uint32_t count,
-                           sdx_buffer *buffers) {
-    double worst = 1;
-    for (uint32_t i = 0; i < count; i++) {
-        size_t arena;
-        size_buffers(program, samples[i].results, buffers);
-        if (!sdx_layout_apply(layout, buffers, &arena) || bounds[i] == 0) continue;
-        double excess = (double)arena / (double)bounds[i];
-        if (excess > worst) worst = excess;
-    }
-    return worst;
-}
-
-static sdx_status make_layout(sdx_lowering *l, const sample *samples, uint32_t count) {
-    sdx_program *program = l->program;
-    sdx_buffer *buffers =
-        sdx_arena_array(&l->scratch, (size_t)program->planned_count + 1, sizeof *buffers);
-    if (!buffers) return no_memory(l);
-    sdx_plan_request request = {.strategy = program->strategy, .align = SDX_CACHE_LINE,
-                                .time_limit = program->plan_seconds,
-                                .allocator = program->allocator};
-    size_t bounds[SAMPLES];
-    for (uint32_t i = 0; i < count; i++) {
-        sdx_plan_result measured;
-        size_buffers(program, samples[i].results, buffers);
-        SDX_TRY(sdx_plan_measure(buffers, program->planned_count, &request, &measured, l->error));
-        bounds[i] = measured.lower_bound;
-    }
-    double best = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        sdx_plan_result placed;
-        sdx_layout layout;
-        size_buffers(program, samples[i].results, buffers);
-        SDX_TRY(sdx_plan_place(buffers, program->planned_count, &request, &placed, l->error));
-        SDX_TRY(sdx_layout_make(buffers, program->planned_count, &program->arena, &layout,
-                                l->error));
-        double excess = worst_excess(program, &layout, samples, bounds, count, buffers);
-        if (i == 0 || excess < best) {
-            best = excess;
-            program->layout = layout;
-        }
-        if (best <= 1) break;
-    }
-    return SDX_STATUS_OK;
-}
-
-/* Sizes and offsets as expressions: each buffer starts where the highest of those below it ends. */
-static void describe_layout(sdx_program *program) {
-    const sdx_layout *layout = &program->layout;
-    sdx_expr line = sdx_expr_const(SDX_CACHE_LINE);
-    for (uint32_t i = 0; i < layout->count; i++) {
-        sdx_planned *planned = &program->planned[layout->order[i]];
-        planned->size =
-            sdx_expr_mul(program->pool, sdx_expr_ceildiv(program->pool, planned->bytes, line), line);
-        planned->offset = sdx_expr_const(0);
-        for (uint32_t k = layout->first[i]; k < layout->first[i + 1]; k++) {
-            const sdx_planned *below = &program->planned[layout->supports[k]];
-            sdx_expr end = sdx_expr_add(program->pool, below->offset, below->size);
-            planned->offset = sdx_expr_max(program->pool, planned->offset, end);
-        }
-    }
-}
-
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
-static sdx_status make_samples(sdx_lowering *l, sample *samples, uint32_t *count) {
+static sdx_status make_samples(sdx_lowering *l, sdx_sample *samples, uint32_t *count) {
     sdx_expr_pool *pool = l->program->pool;
     size_t symbols = sdx_expr_symbol_count(pool);
     uint8_t *kind = sdx_arena_array(&l->scratch, symbols + 1, 1);
     if (!kind) return no_memory(l);
-    for (uint32_t i = 0; i < SAMPLES; i++) {
+    for (uint32_t i = 0; i < SDX_SAMPLES; i++) {
         samples[i].symbols = sdx_arena_array(&l->scratch, symbols + 1, sizeof(int64_t));
         /* Offsets are added to the pool later; sizes all exist by now. */
         samples[i].results =
@@ -323,7 +244,7 @@ static sdx_status make_samples(sdx_lowering *l, sample *samples, uint32_t *count
 }
 
 sdx_status sdx_lower_memory(sdx_lowering *l) {
-    sample samples[SAMPLES];
+    sdx_sample samples[SDX_SAMPLES];
     uint32_t sample_count;
     sdx_storages storages;
     SDX_TRY(make_samples(l, samples, &sample_count));
@@ -334,7 +255,5 @@ sdx_status sdx_lower_memory(sdx_lowering *l) {
     choose(l, &storages, samples[0].results);
     SDX_TRY(make_planned(l, &storages));
     SDX_TRY(place_values(l, &storages));
-    SDX_TRY(make_layout(l, samples, sample_count));
-    if (l->program->levers & SDX_MEMORY_DESCRIBE) describe_layout(l->program);
-    return SDX_STATUS_OK;
+    return sdx_lower_layout(l, samples, sample_count);
 }

@@ -2,7 +2,8 @@
  *
  *   lower.c          nodes -> steps, constants, lifetimes, releases; drives the rest
  *   storage.c        which values share memory: views, in place, inside one another
- *   lower_memory.c   sizes to plan for, which sharings pay, the layout of the arena
+ *   lower_memory.c   sizes to plan for, which sharings pay, where values live
+ *   lower_layout.c   one arrangement of the buffers for all sizes
  *   lower_order.c    an order of the steps that needs less memory
  */
 #ifndef SDX_EXEC_LOWERING_H
@@ -70,8 +71,17 @@ uint32_t sdx_storage_top(const sdx_lowering *l, const sdx_storages *storages, ui
 
 /* ---- memory and order -------------------------------------------------------------------------- */
 
+/* A binding that the plan is tried at. */
+typedef struct sdx_sample {
+    int64_t *symbols;
+    int64_t *results; /* of the program's pool */
+} sdx_sample;
+#define SDX_SAMPLES 10
+
 /* Chooses, plans, and fills slots, planned and layout of the program. */
 sdx_status sdx_lower_memory(sdx_lowering *l);
+/* Arranges program->planned. */
+sdx_status sdx_lower_layout(sdx_lowering *l, const sdx_sample *samples, uint32_t count);
 /* Puts the main graph's steps into an order that needs less memory, where there is one. `results`
  * are the values of the program's pool at the sizes to plan for. */
 sdx_status sdx_lower_order(sdx_lowering *l, const int64_t *results);

@@ -70,7 +70,6 @@ struct sdx_program {
     int64_t *expected;   /* by symbol: the size that it plans for, or -1 */
     uint32_t levers;     /* SDX_MEMORY_* */
     const char *strategy;
-    double plan_seconds;
     sdx_block *blocks;     /* by graph id */
     sdx_slot_info *slots;  /* by value id */
     bool *node_fixed;      /* by node id: a step whose shapes follow from the symbols */

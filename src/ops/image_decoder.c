@@ -1,7 +1,7 @@
-/* image_decoder.c - ImageDecoder: the bytes of an image file become uint8[height, width, channels]. The
- * work is src/image's; only the body knows the size. Bytes that are no image, or a broken one, give
- * an image without pixels, as ONNX's text wants it. A sound image that this build cannot read, or
- * that passes a limit, is an error: the file is not at fault. */
+/* image_decoder.c - ImageDecoder: the bytes of an image file become uint8[height, width, channels].
+ * The work is src/image's; only the body knows the size. Bytes that are no image, or a broken one,
+ * give an image without pixels, as ONNX's text wants it. A sound image that this build cannot read,
+ * or that passes a limit, is an error: the file is not at fault. */
 #include <string.h>
 
 #include "image/image.h"

@@ -330,6 +330,6 @@ sdx_id sdx_build_sum(sdx_build *b, sdx_id value, const int64_t *axes, size_t cou
 }
 
 sdx_id sdx_build_cast(sdx_build *b, sdx_id value, sdx_dtype dtype) {
-    if (value == SDX_NONE || sdx_build_dtype(b, value) == dtype) return value;
+    if (value == SDX_NONE || !dtype || sdx_build_dtype(b, value) == dtype) return value;
     return SDX_EMIT_WITH(b, "Cast", SDX_ATTRS(sdx_a_int(b, "to", dtype)), value);
 }

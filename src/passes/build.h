@@ -79,6 +79,7 @@ sdx_id sdx_build_reshape(sdx_build *b, sdx_id value, const int64_t *dims, size_t
 sdx_id sdx_build_transpose(sdx_build *b, sdx_id value, const int64_t *perm, int32_t rank);
 /* ReduceSum that keeps the reduced dims. */
 sdx_id sdx_build_sum(sdx_build *b, sdx_id value, const int64_t *axes, size_t count);
+/* `value` itself if it is of that type, or if the type is not known (UNDEFINED). */
 sdx_id sdx_build_cast(sdx_build *b, sdx_id value, sdx_dtype dtype);
 
 /* Attributes of a node that is there already. */

@@ -363,41 +363,6 @@ sdx_id sdx_gradient_need_output(sdx_gradient *g, const sdx_node *node, uint32_t 
     return sdx_build_add_output(&g->build, g->current, o);
 }
 
-/* The axes on which `value` is longer than `like` (1 there), from what is known. False where that
- * depends on the run. */
-static bool broadcast_axes(const sdx_gradient *g, sdx_id value, sdx_id like, int64_t *axes,
-                           size_t *count) {
-    const sdx_type *from = sdx_build_type(&g->build, value), *to = sdx_build_type(&g->build, like);
-    *count = 0;
-    if (from->rank < 0 || to->rank < 0 || to->rank > from->rank) return false;
-    for (int32_t i = 0; i < from->rank; i++) {
-        int32_t own = i - (from->rank - to->rank);
-        if (own >= 0 && sdx_expr_same(from->dims[i], to->dims[own])) continue;
-        if (own < 0 || sdx_expr_is(to->dims[own], 1)) axes[(*count)++] = i;
-        else if (!sdx_expr_is_const(to->dims[own])) return false;
-    }
-    return true;
-}
-
-sdx_id sdx_gradient_sum_to(sdx_gradient *g, sdx_id value, sdx_id like) {
-    sdx_build *b = &g->build;
-    int64_t axes[SDX_MAX_RANK];
-    size_t count;
-    if (sdx_build_same_shape(b, value, like)) return value;
-    if (broadcast_axes(g, value, like, axes, &count))
-        return sdx_build_reshape_like(b, sdx_build_sum(b, value, axes, count), like);
-    /* The shapes are compared during the run, the shorter one filled up with ones in front. */
-    sdx_id from = sdx_build_shape(b, value), to = sdx_build_shape(b, like);
-    sdx_id missing = SDX_EMIT(b, "Sub", SDX_EMIT(b, "Shape", from), SDX_EMIT(b, "Shape", to));
-    sdx_id ones = sdx_build_fill(b, missing, SDX_DTYPE_INT64, 1);
-    sdx_id full = SDX_EMIT_WITH(b, "Concat", SDX_ATTRS(sdx_a_int(b, "axis", 0)), ones, to);
-    sdx_id differ = SDX_EMIT(b, "Not", SDX_EMIT(b, "Equal", from, full));
-    sdx_id where = sdx_build_reshape(b, SDX_EMIT(b, "NonZero", differ), (int64_t[]){-1}, 1);
-    sdx_id sum = SDX_EMIT_WITH(b, "ReduceSum", SDX_ATTRS(sdx_a_int(b, "noop_with_empty_axes", 1)),
-                               value, where);
-    return sdx_build_reshape_like(b, sum, like);
-}
-
 /* ---- one Gradient --------------------------------------------------------------------------------- */
 
 /* The Gradient's own slot in the table becomes the node that makes its first output. */
@@ -466,6 +431,19 @@ static void differentiate(sdx_gradient *g, sdx_id id) {
     make_outputs(g, id);
 }
 
+static void check_y(sdx_gradient *g) {
+    const sdx_id y = ((const sdx_gradient_params *)g->site.params)->y;
+    const sdx_type *type = sdx_build_type(&g->build, y);
+    const char *name = sdx_value_at(g->build.module, y)->name;
+    if (type->kind == SDX_KIND_NONE || (type->kind == SDX_KIND_TENSOR && !type->dtype))
+        sdx_build_fail(&g->build, SDX_STATUS_UNSUPPORTED,
+                       "y is '%.64s', whose type is not known before the run", name);
+    else if (type->kind != SDX_KIND_TENSOR || !sdx_dtypes_has(SDX_T_FLOATS, type->dtype))
+        sdx_build_fail(&g->build, SDX_STATUS_BAD_MODEL,
+                       "y is '%.64s' of type %s; only floating-point numbers have a gradient", name,
+                       type->kind == SDX_KIND_TENSOR ? sdx_dtype_name(type->dtype) : "sequence");
+}
+
 /* *dependency: the Gradient that has to be expanded first; this one is as it was then. */
 static sdx_status expand(expander *e, sdx_id id, sdx_id *dependency) {
     sdx_module *module = e->module;
@@ -477,11 +455,7 @@ static sdx_status expand(expander *e, sdx_id id, sdx_id *dependency) {
                           .most = e->most};
     name_inputs(&g);
     collect(e, &g, p->y, dependency);
-    const sdx_type *type = sdx_build_type(&g.build, p->y);
-    if (type->dtype && !sdx_dtypes_has(SDX_T_FLOATS, type->dtype))
-        sdx_build_fail(&g.build, SDX_STATUS_BAD_MODEL,
-                       "y is '%.64s' of type %s; only floating-point numbers have a gradient",
-                       sdx_value_at(module, p->y)->name, sdx_dtype_name(type->dtype));
+    check_y(&g);
     if (g.build.status == SDX_STATUS_OK && *dependency == SDX_NONE) differentiate(&g, id);
     forget(&g);
     if (g.build.status != SDX_STATUS_OK || *dependency != SDX_NONE) {

@@ -1,6 +1,45 @@
 /* gradient_math.c - rules of elementwise operators that no single formula says: any number of inputs,
- * optional ones, or modes. */
+ * optional ones, or modes; and the sum that undoes their broadcasting. */
 #include "passes/gradient.h"
+
+/* ---- broadcasting ----------------------------------------------------------------------------- */
+
+/* The axes on which `value` is longer than `like` (1 there), from what is known. False where that
+ * depends on the run. */
+static bool broadcast_axes(const sdx_build *b, sdx_id value, sdx_id like, int64_t *axes,
+                           size_t *count) {
+    const sdx_type *from = sdx_build_type(b, value), *to = sdx_build_type(b, like);
+    *count = 0;
+    if (from->rank < 0 || to->rank < 0 || to->rank > from->rank) return false;
+    for (int32_t i = 0; i < from->rank; i++) {
+        int32_t own = i - (from->rank - to->rank);
+        if (own >= 0 && sdx_expr_same(from->dims[i], to->dims[own])) continue;
+        if (own < 0 || sdx_expr_is(to->dims[own], 1)) axes[(*count)++] = i;
+        else if (!sdx_expr_is_const(to->dims[own])) return false;
+    }
+    return true;
+}
+
+sdx_id sdx_gradient_sum_to(sdx_gradient *g, sdx_id value, sdx_id like) {
+    sdx_build *b = sdx_gradient_build(g);
+    int64_t axes[SDX_MAX_RANK];
+    size_t count;
+    if (sdx_build_same_shape(b, value, like)) return value;
+    if (broadcast_axes(b, value, like, axes, &count))
+        return sdx_build_reshape_like(b, sdx_build_sum(b, value, axes, count), like);
+    /* The shapes are compared during the run, the shorter one filled up with ones in front. */
+    sdx_id from = sdx_build_shape(b, value), to = sdx_build_shape(b, like);
+    sdx_id missing = SDX_EMIT(b, "Sub", SDX_EMIT(b, "Shape", from), SDX_EMIT(b, "Shape", to));
+    sdx_id ones = sdx_build_fill(b, missing, SDX_DTYPE_INT64, 1);
+    sdx_id full = SDX_EMIT_WITH(b, "Concat", SDX_ATTRS(sdx_a_int(b, "axis", 0)), ones, to);
+    sdx_id differ = SDX_EMIT(b, "Not", SDX_EMIT(b, "Equal", from, full));
+    sdx_id where = sdx_build_reshape(b, SDX_EMIT(b, "NonZero", differ), (int64_t[]){-1}, 1);
+    sdx_id sum = SDX_EMIT_WITH(b, "ReduceSum", SDX_ATTRS(sdx_a_int(b, "noop_with_empty_axes", 1)),
+                               value, where);
+    return sdx_build_reshape_like(b, sum, like);
+}
+
+/* ---- rules ------------------------------------------------------------------------------------- */
 
 SDX_GRADIENT_RULE(sum) {
     for (uint32_t i = 0; i < node->input_count; i++)

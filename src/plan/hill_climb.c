@@ -182,6 +182,7 @@ static bool fit_below(climb *c) {
         if (taken) push_out(c, &items[index], offset);
         c->offsets[index] = offset;
         c->task->nodes++;
+        c->task->work += 1000;
     }
     return c->waiting == 0;
 }

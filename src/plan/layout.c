@@ -94,6 +94,23 @@ no_memory:
     return sdx_fail_memory(error, most * sizeof(uint32_t), "the layout of the arena");
 }
 
+static uint32_t *copy_list(const uint32_t *from, size_t count, sdx_arena *memory) {
+    uint32_t *to = sdx_arena_array(memory, count + 1, sizeof *to);
+    if (to && count) memcpy(to, from, count * sizeof *to);
+    return to;
+}
+
+sdx_status sdx_layout_copy(const sdx_layout *layout, sdx_arena *memory, sdx_layout *copy,
+                           sdx_error *error) {
+    uint32_t count = layout->count;
+    *copy = (sdx_layout){.count = count,
+                         .order = copy_list(layout->order, count, memory),
+                         .first = copy_list(layout->first, (size_t)count + 1, memory),
+                         .supports = copy_list(layout->supports, layout->first[count], memory)};
+    if (copy->order && copy->first && copy->supports) return SDX_STATUS_OK;
+    return sdx_fail_memory(error, count * sizeof(uint32_t), "the layout of the arena");
+}
+
 bool sdx_layout_apply(const sdx_layout *layout, sdx_buffer *buffers, size_t *arena) {
     size_t top = 0;
     for (uint32_t i = 0; i < layout->count; i++) {

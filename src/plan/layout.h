@@ -19,6 +19,10 @@ typedef struct sdx_layout {
 sdx_status sdx_layout_make(const sdx_buffer *buffers, uint32_t count, sdx_arena *memory,
                            sdx_layout *layout, sdx_error *error);
 
+/* The same arrangement in other memory. */
+sdx_status sdx_layout_copy(const sdx_layout *layout, sdx_arena *memory, sdx_layout *copy,
+                           sdx_error *error);
+
 /* Sets the offsets for the sizes that the buffers have now; false when the arena passes size_t. */
 bool sdx_layout_apply(const sdx_layout *layout, sdx_buffer *buffers, size_t *arena);
 

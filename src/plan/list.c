@@ -44,22 +44,38 @@ static void insert(placed *row, uint32_t count, placed fresh) {
     row[low] = fresh;
 }
 
-sdx_status sdx_plan_list(sdx_plan_task *task, const uint32_t *order, sdx_plan_fit fit,
-                         const size_t *places, uint32_t fixed, sdx_error *error) {
-    size_t row_bytes = task->count * sizeof(placed), bytes = task->count * sizeof(size_t);
-    placed *row = sdx_alloc(task->allocator, row_bytes, 1);
-    size_t *offsets = sdx_alloc(task->allocator, bytes, 1);
-    bool good = row && offsets;
-    for (uint32_t i = 0; good && i < task->count; i++) {
+/* The row grows with each item: a list costs about the square of their number. */
+static void place_all(sdx_plan_task *task, const uint32_t *order, sdx_plan_fit fit,
+                      const size_t *places, uint32_t fixed, placed *row, size_t *offsets) {
+    task->work += (uint64_t)task->count * task->count / 2;
+    for (uint32_t i = 0; i < task->count; i++) {
         const sdx_plan_item *item = &task->items[order[i]];
         size_t offset = i < fixed ? places[order[i]] : find_place(row, i, item, fit);
         offsets[order[i]] = offset;
         insert(row, i, (placed){offset, offset + item->size, item->begin, item->end});
     }
-    if (good) sdx_plan_offer(task, offsets);
-    sdx_free(task->allocator, row, row_bytes);
+}
+
+sdx_status sdx_plan_list_into(sdx_plan_task *task, const uint32_t *order, sdx_plan_fit fit,
+                              const size_t *places, uint32_t fixed, size_t *offsets,
+                              sdx_error *error) {
+    size_t bytes = task->count * sizeof(placed);
+    placed *row = sdx_alloc(task->allocator, bytes, 1);
+    if (!row) return sdx_fail_memory(error, bytes, "a list placement");
+    place_all(task, order, fit, places, fixed, row, offsets);
+    sdx_plan_offer(task, offsets);
+    sdx_free(task->allocator, row, bytes);
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_plan_list(sdx_plan_task *task, const uint32_t *order, sdx_plan_fit fit,
+                         const size_t *places, uint32_t fixed, sdx_error *error) {
+    size_t bytes = task->count * sizeof(size_t);
+    size_t *offsets = sdx_alloc(task->allocator, bytes, 1);
+    if (!offsets) return sdx_fail_memory(error, bytes, "a list placement");
+    sdx_status status = sdx_plan_list_into(task, order, fit, places, fixed, offsets, error);
     sdx_free(task->allocator, offsets, bytes);
-    return good ? SDX_STATUS_OK : sdx_fail_memory(error, row_bytes + bytes, "a list placement");
+    return status;
 }
 
 sdx_status sdx_plan_sorted_list(sdx_plan_task *task, sdx_plan_order by, sdx_plan_fit fit,

@@ -23,6 +23,8 @@ typedef struct sdx_plan_request {
     size_t align;         /* of all offsets and sizes, a power of two; 0 or 1: none */
     size_t capacity;      /* an arena as small as this will do; 0: as small as possible */
     double time_limit;    /* seconds; 0: none */
+    uint64_t max_work;    /* effort of the searches, about a nanosecond's worth each, but the same on
+                           * every machine; 0: no limit */
     uint64_t seed;
     const sdx_allocator *allocator;
     bool (*cancelled)(void *user); /* asked now and then; NULL: never */
@@ -81,6 +83,7 @@ typedef struct sdx_plan_task {
 
     uint64_t node_limit; /* searches end when nodes get there; 0: none */
     double deadline; /* of sdx_seconds; 0: none */
+    uint64_t work, max_work; /* done so far; 0: no limit */
     bool (*cancelled)(void *user);
     void *user;
     uint32_t ticks;
@@ -134,6 +137,10 @@ sdx_status sdx_plan_sort(const sdx_plan_task *task, sdx_plan_order by, uint32_t 
  * places already (NULL where none has). */
 sdx_status sdx_plan_list(sdx_plan_task *task, const uint32_t *order, sdx_plan_fit fit,
                          const size_t *places, uint32_t fixed, sdx_error *error);
+/* The same; offsets (task->count entries) receives the result, also where it is not the best. */
+sdx_status sdx_plan_list_into(sdx_plan_task *task, const uint32_t *order, sdx_plan_fit fit,
+                              const size_t *places, uint32_t fixed, size_t *offsets,
+                              sdx_error *error);
 /* Both in one. */
 sdx_status sdx_plan_sorted_list(sdx_plan_task *task, sdx_plan_order by, sdx_plan_fit fit,
                                 sdx_error *error);

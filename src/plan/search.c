@@ -169,7 +169,7 @@ sdx_status sdx_search_create(sdx_plan_task *task, sdx_search **out, sdx_error *e
     sdx_arena_init(&s->memory, task->allocator, 0);
     if (!allocate(s)) {
         sdx_search_free(s);
-        return sdx_fail_memory(error, s->count * sizeof *s->offset, "a search");
+        return sdx_fail_memory(error, task->count * sizeof(size_t), "a search");
     }
     index_items(s);
     *out = s;
@@ -410,7 +410,7 @@ static bool close_valley(sdx_search *s, const valley *v, const verdict *known) {
     return true;
 }
 
-typedef enum outlook { DEAD_END, ALL_PLACED, BRANCHES } outlook;
+typedef enum outlook { DEAD_END, ALL_PLACED, BRANCHES, NO_ROOM } outlook;
 
 /* Does what is forced, and finds the column with the fewest branches. */
 static outlook examine(sdx_search *s, uint32_t begin, uint32_t end, valley *where,
@@ -421,7 +421,7 @@ static outlook examine(sdx_search *s, uint32_t begin, uint32_t end, valley *wher
         const verdict *known = look_at(s, &v);
         if (known->dead) return DEAD_END;
         if (known->empty || known->left == 0 || known->right == 0) {
-            if (!reserve_trail(s, (size_t)s->sections * 2 + 1)) return DEAD_END; /* seen later */
+            if (!reserve_trail(s, (size_t)s->sections * 2 + 1)) return NO_ROOM;
             if (!close_valley(s, &v, known)) return DEAD_END;
             at = begin;
             fewest = UINT32_MAX;
@@ -508,12 +508,17 @@ typedef enum step { STEP_ON, STEP_BACK, STEP_LIMIT, STEP_NO_MEMORY } step;
 static step enter(sdx_search *s, uint32_t *parent) {
     region r = ((region *)s->pending.data)[--s->pending.count];
     *parent = r.parent;
-    if (++s->nodes > s->goal->node_limit || sdx_plan_stopped(s->task)) return STEP_LIMIT;
+    /* A node looks at its columns more than once; over many columns that takes long. */
+    uint32_t width = r.end - r.begin;
+    s->task->work += 200 + (uint64_t)width * width / 2;
+    bool stopped = width > 200 ? sdx_plan_stopped_now(s->task) : sdx_plan_stopped(s->task);
+    if (++s->nodes > s->goal->node_limit || stopped) return STEP_LIMIT;
     frame f = {.begin = r.begin, .end = r.end, .parent = r.parent};
     f.key = state_key(s, r.begin, r.end);
     if (*remembered(s, f.key) == f.key) return STEP_BACK;
     if (!reserve_trail(s, (size_t)s->sections * 2 + 1)) return STEP_NO_MEMORY;
     outlook seen = examine(s, r.begin, r.end, &f.where, &f.at_right);
+    if (seen == NO_ROOM) return STEP_NO_MEMORY;
     if (seen == DEAD_END) {
         *remembered(s, f.key) = f.key;
         return STEP_BACK;

@@ -20,6 +20,7 @@ static sdx_status check_request(const sdx_plan_request *request, uint32_t count,
 
 static void set_goal(sdx_plan_task *task, const sdx_plan_request *request, double start) {
     task->seed = request->seed;
+    task->max_work = request->max_work;
     task->cancelled = request->cancelled;
     task->user = request->user;
     task->deadline = request->time_limit > 0 ? start + request->time_limit : 0;

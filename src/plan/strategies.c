@@ -50,6 +50,7 @@ void sdx_plan_offer(sdx_plan_task *task, const size_t *offsets) {
 
 bool sdx_plan_stopped_now(sdx_plan_task *task) {
     if (task->stopped) return true;
+    if (task->max_work > 0 && task->work >= task->max_work) task->stopped = true;
     if (task->deadline > 0 && sdx_seconds() >= task->deadline) task->stopped = true;
     if (task->cancelled && task->cancelled(task->user)) task->stopped = true;
     return task->stopped;

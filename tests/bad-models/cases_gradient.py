@@ -117,6 +117,11 @@ def gradient_of_an_integer_y():
                        node("Cast", ["x"], ["i"], to=TensorProto.INT64))
 
 
+@case("node 'g' (Gradient): y is 's' of type sequence; only floating-point numbers have a gradient")
+def gradient_of_a_sequence():
+    return with_square(gradient(xs=["x"], y="s"), node("SequenceConstruct", ["x", "w"], ["s"]))
+
+
 @case("output 'd' is declared as int64[3], but the operator makes float32[3]")
 def gradient_output_declared_otherwise():
     declared = helper.make_tensor_value_info("d", TensorProto.INT64, [3])
@@ -191,6 +196,16 @@ def gradients_that_cannot_be_expanded_listed():
     nodes = [node("Det", ["m"], ["y"], name="n"), gradient(["m"], xs=["m"], y="y"),
              gradient(["m"], ["e"], name="h", xs=["m"], y="d")]
     return save(nodes, [floats("m", 2, 2)], [floats("e", 2, 2)], opsets=[(TRAINING, 1)])
+
+
+@case("2 unsupported", "input 2 has type int64; operator Dropout version 21 of domain ai.onnx takes bool",
+      "node 'g' (Gradient): cannot be expanded: node 'n' (Dropout), on the way to y, is not supported",
+      code=4, only="inspect")
+def gradient_through_an_unsupported_type():
+    """The operator has a rule, but nothing has checked what it would read."""
+    return with_square(gradient(xs=["x"], y="z"), node("Add", ["x", "n"], ["z"]),
+                       node("Dropout", ["x", "", "t"], ["n"], name="n"),
+                       inits=[helper.make_tensor("t", TensorProto.INT64, [], [1])])
 
 
 # ---- bombs ------------------------------------------------------------------

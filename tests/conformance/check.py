@@ -3,8 +3,8 @@
 
 Failures of this test: a case that fails or is skipped and does not stand in excused.txt; one that
 stands there although it passes, so that the list can only shrink; a mended case (mended.txt, see
-debian.py) whose original passes; a case with drawn outputs, of which `sardonyx test` compares type and
-shape, that draws a value which is not expected anywhere.
+debian.py) whose original passes; a case with drawn outputs, of which `sardonyx test` compares type
+and shape, that draws a value which is not expected anywhere.
 
 usage: tests/conformance/check.py SARDONYX DIR
 """

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Lays out the test data of Debian's package libonnx-testdata for `sardonyx test`.
 
-The package has ONNX's node tests as an older release wrote them, with the operators' older versions.
+The package has ONNX's node tests as an older release wrote them, with older versions of operators.
 Cases are links to the package's folders. Where the files do not say what the case means, a mended
-copy takes their place, and mended.txt has a line for it: the case, and what was changed and why. The
-rules are below; nothing but them touches the data. The package's folder `real` has no cases, only
-the addresses of nine models; ONNX ships those with the data of generate.py now, as `light`. Without
-the package, DIR has only skipped.txt with the reason.
+copy takes their place, and mended.txt has a line for it: the case, and what was changed and why.
+The rules are below; nothing but them touches the data. The package's folder `real` has no cases,
+only the addresses of nine models; ONNX ships those with the data of generate.py now, as `light`.
+Without the package, DIR has only skipped.txt with the reason.
 
 usage: tests/conformance/debian.py DIR
 """

@@ -2,8 +2,8 @@
 """Maps, sequences and optionals through the Python door, against ONNX Runtime with the same values.
 
 DictVectorizer and CastMap with every pair of key and value type that their schemas allow, maps that
-are empty or have keys outside the vocabulary; ZipMap, whose result is a list of dicts; sequences whose
-items differ in size; optionals with and without content; and what must be refused.
+are empty or have keys outside the vocabulary; ZipMap, whose result is a list of dicts; sequences
+whose items differ in size; optionals with and without content; and what must be refused.
 
 usage: tests/conformance/python_values.py   (SARDONYX_LIBRARY names another libsardonyx.so)
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the operators that draw numbers: distributions, types, seeds. ONNX's tests leave them open.
+"""Checks operators that draw numbers: distributions, types, seeds. ONNX's tests leave them open.
 
 Every operator whose schema has a `seed`, and Dropout before it had one, in every version and with
 every type that the schema allows. Each statistic must lie within five standard deviations of what
@@ -53,7 +53,7 @@ CHECK = Checks()
 SEEN = collections.defaultdict(set)  # operator -> versions that were run
 
 
-# ---- models ----------------------------------------------------------------------------------------
+# ---- models --------------------------------------------------------------------------------------
 
 def numpy_type(elem_type):
     return object if elem_type == TensorProto.STRING else \
@@ -111,7 +111,7 @@ def refuses(text, *arguments, **attributes):
         CHECK.true(text in str(error), f"'{error}' does not say '{text}'")
 
 
-# ---- distributions ---------------------------------------------------------------------------------
+# ---- distributions -------------------------------------------------------------------------------
 
 def check_independent(values):
     """No correlation with neighbours, the other half of a pair, or across threads' pieces."""
@@ -268,7 +268,7 @@ def check_multinomial():
                 dtype=TensorProto.FLOAT)
 
 
-# ---- Dropout ---------------------------------------------------------------------------------------
+# ---- Dropout -------------------------------------------------------------------------------------
 
 def drop(version, x, elem, ratio=None, ratio_elem=TensorProto.FLOAT, training=True, **attributes):
     """(output, mask) of Dropout; ratio None: left out."""
@@ -326,7 +326,7 @@ def check_dropout():
             CHECK.same(drop(version, x, TensorProto.FLOAT, 0.0)[0], x, "ratio 0 drops")
 
 
-# ---- seeds -----------------------------------------------------------------------------------------
+# ---- seeds ---------------------------------------------------------------------------------------
 
 def seeded_nodes():
     """Each operator once, with what it takes: (name, input names, attributes, feeds)."""

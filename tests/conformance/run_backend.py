@@ -4,8 +4,8 @@
 All its cases are run: node tests, the simple and PyTorch folders, and the "real" models, which are
 the light ones that the onnx package has. Two kinds cannot be compared by the runner itself and are
 compared here, with as much as can be said of them:
- - operators that draw numbers: the runner wants the values that numpy's generator gave, the standard
-   leaves the generator open. Type, shape and that only expected values occur (0 and 1).
+ - operators that draw numbers: the runner wants the values that numpy's generator gave, while the
+   standard leaves the generator open. Type, shape and that only expected values (0, 1) occur.
  - test_loop16_seq_none expects a sequence whose first item is a scalar; the runner takes len() of
    each expected item and fails on its own data. The same function of the runner compares the items.
 

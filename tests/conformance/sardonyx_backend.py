@@ -26,7 +26,8 @@ class Error(c.Structure):
 
 
 class String(c.Structure):
-    _fields_ = [("data", c.c_char_p), ("size", c.c_size_t)]
+    # No c_char_p, which reads on to a zero that need not be there.
+    _fields_ = [("data", c.c_void_p), ("size", c.c_size_t)]
 
 
 class Tensor(c.Structure):
@@ -83,7 +84,8 @@ def _tensor_value(array):
     tensor.dims[:array.ndim] = array.shape
     if array.dtype.kind in "OUS":
         texts = [s if isinstance(s, bytes) else str(s).encode() for s in array.ravel()]
-        data = (String * max(1, len(texts)))(*[String(s, len(s)) for s in texts])
+        data = (String * max(1, len(texts)))(*[
+            String(c.cast(c.c_char_p(s), c.c_void_p), len(s)) for s in texts])
         tensor.dtype = STRING
     else:
         tensor.dtype = helper.np_dtype_to_tensor_dtype(array.dtype)

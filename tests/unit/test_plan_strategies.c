@@ -88,65 +88,6 @@ static void alignments_of_all_kinds(void **state) {
     }
 }
 
-/* Every plan can be had by dropping buffers in some order, each onto those that it meets. */
-static size_t best_of_all_orders(const sdx_buffer *b, uint32_t *order, uint32_t count,
-                                 uint32_t fixed, size_t *tops) {
-    size_t best = SIZE_MAX;
-    if (fixed == count) {
-        best = 0;
-        for (uint32_t i = 0; i < count; i++) best = tops[i] > best ? tops[i] : best;
-        return best;
-    }
-    for (uint32_t k = fixed; k < count; k++) {
-        uint32_t chosen = order[k];
-        order[k] = order[fixed];
-        order[fixed] = chosen;
-        size_t at = 0;
-        for (uint32_t i = 0; i < fixed; i++)
-            if (b[order[i]].first <= b[chosen].last && b[chosen].first <= b[order[i]].last &&
-                tops[i] > at)
-                at = tops[i];
-        tops[fixed] = at + b[chosen].size;
-        size_t found = best_of_all_orders(b, order, count, fixed + 1, tops);
-        if (found < best) best = found;
-        order[fixed] = order[k];
-        order[k] = chosen;
-    }
-    return best;
-}
-
-static void exact_is_exact(void **state) {
-    (void)state;
-    enum { COUNT = 7 };
-    int above_bound = 0;
-    for (int round = 0; round < 400; round++) {
-        sdx_buffer b[COUNT];
-        uint32_t order[COUNT];
-        size_t tops[COUNT];
-        fill(b, COUNT, 8, 9);
-        for (uint32_t i = 0; i < COUNT; i++) {
-            b[i].size++;
-            order[i] = i;
-        }
-        size_t smallest = best_of_all_orders(b, order, COUNT, 0, tops);
-        sdx_plan_request request = {.strategy = round % 2 ? "exact" : "best"};
-        sdx_plan_result r = place(b, COUNT, &request);
-        check(b, COUNT, &r);
-        assert_int_equal(r.arena, smallest);
-        assert_true(r.proved);
-        if (smallest == r.lower_bound) continue;
-        above_bound++;
-        request.capacity = smallest - 1; /* proved to be impossible */
-        r = place(b, COUNT, &request);
-        assert_false(r.fits);
-        assert_true(r.proved_bound > request.capacity);
-        request.capacity = smallest;
-        r = place(b, COUNT, &request);
-        assert_true(r.fits);
-    }
-    assert_true(above_bound > 5);
-}
-
 /* A rectangle cut into boxes: no slack at all, and the optimum is known. */
 static uint32_t cut(sdx_buffer *b, uint32_t count, uint32_t steps, uint32_t bytes) {
     b[0] = (sdx_buffer){.size = bytes, .first = 0, .last = steps - 1};
@@ -165,6 +106,83 @@ static uint32_t cut(sdx_buffer *b, uint32_t count, uint32_t steps, uint32_t byte
         made++;
     }
     return count;
+}
+
+/* Every plan can be had by dropping buffers in some order, each onto those that it meets. Finds the
+ * smallest arena below *best. */
+static void try_all_orders(const sdx_buffer *b, uint32_t *order, uint32_t count, uint32_t fixed,
+                           size_t *tops, size_t top, size_t *best) {
+    if (fixed == count) *best = top;
+    for (uint32_t k = fixed; k < count; k++) {
+        uint32_t chosen = order[k];
+        order[k] = order[fixed];
+        order[fixed] = chosen;
+        size_t at = 0;
+        for (uint32_t i = 0; i < fixed; i++)
+            if (b[order[i]].first <= b[chosen].last && b[chosen].first <= b[order[i]].last &&
+                tops[i] > at)
+                at = tops[i];
+        tops[fixed] = at + b[chosen].size;
+        size_t higher = tops[fixed] > top ? tops[fixed] : top;
+        if (higher < *best) try_all_orders(b, order, count, fixed + 1, tops, higher, best);
+        order[fixed] = order[k];
+        order[k] = chosen;
+    }
+}
+
+static size_t smallest_arena(const sdx_buffer *b, uint32_t count) {
+    uint32_t order[16];
+    size_t tops[16], smallest = SIZE_MAX;
+    for (uint32_t i = 0; i < count; i++) order[i] = i;
+    try_all_orders(b, order, count, 0, tops, 0, &smallest);
+    return smallest;
+}
+
+static void exact_is_exact(void **state) {
+    (void)state;
+    enum { COUNT = 8 };
+    for (int round = 0; round < 100; round++) {
+        sdx_buffer b[COUNT];
+        if (round % 4) cut(b, COUNT, 5, 9);
+        else fill(b, COUNT, 8, 9);
+        if (round % 4) b[random_below(COUNT)].last++;
+        sdx_plan_request request = {.strategy = round % 2 ? "exact" : "best"};
+        sdx_plan_result r = place(b, COUNT, &request);
+        check(b, COUNT, &r);
+        assert_int_equal(r.arena, smallest_arena(b, COUNT));
+        assert_true(r.proved);
+    }
+}
+
+/* One of the few small problems whose bound, 14, is out of reach; in its variants too. */
+static void out_of_reach_is_proved(void **state) {
+    (void)state;
+    enum { COUNT = 9 };
+    static const uint32_t lives[COUNT][3] = {{1, 0, 5}, {7, 7, 7}, {4, 3, 3}, {3, 0, 6}, {6, 1, 2},
+                                             {3, 0, 3}, {2, 6, 6}, {6, 5, 7}, {3, 3, 6}};
+    for (uint32_t variant = 0; variant < 4; variant++) {
+        uint32_t factor = variant & 1 ? 5 : 1;
+        sdx_buffer b[COUNT + 1];
+        for (uint32_t i = 0; i < COUNT; i++) {
+            uint32_t first = lives[i][1], last = lives[i][2];
+            b[i] = (sdx_buffer){.size = lives[i][0] * factor,
+                                .first = variant & 2 ? 7 - last : first,
+                                .last = variant & 2 ? 7 - first : last};
+        }
+        b[COUNT] = (sdx_buffer){.size = factor, .first = 8, .last = 9}; /* on its own */
+        assert_int_equal(smallest_arena(b, COUNT), 15 * factor);
+        sdx_plan_request request = {.strategy = "exact"};
+        sdx_plan_result r = place(b, COUNT + 1, &request);
+        assert_int_equal(r.lower_bound, 14 * factor);
+        assert_int_equal(r.arena, 15 * factor);
+        assert_true(r.proved);
+        request.capacity = 14 * factor;
+        r = place(b, COUNT + 1, &request);
+        assert_false(r.fits);
+        assert_int_equal(r.proved_bound, 15 * factor);
+        request.capacity = 15 * factor;
+        assert_true(place(b, COUNT + 1, &request).fits);
+    }
 }
 
 static void no_slack_is_solved(void **state) {
@@ -332,6 +350,7 @@ int main(void) {
         cmocka_unit_test(every_strategy_gives_valid_plans),
         cmocka_unit_test(alignments_of_all_kinds),
         cmocka_unit_test(exact_is_exact),
+        cmocka_unit_test(out_of_reach_is_proved),
         cmocka_unit_test(no_slack_is_solved),
         cmocka_unit_test(edges),
         cmocka_unit_test(wrong_requests),

@@ -1,5 +1,5 @@
-/* test_values.c - values that are no plain tensors, through the public interface: maps that the caller
- * makes, sequences and optionals as inputs and what may be in them, images that cannot be decoded. */
+/* test_values.c - values that are no plain tensors, through the public interface: maps that the
+ * caller makes, sequences and optionals as inputs and what may be in them, broken images. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -210,8 +210,8 @@ static void maps_are_inputs(void **state) {
 
 enum { TYPE_SEQUENCE = 4, TYPE_OPTIONAL = 9 };
 
-/* y = -f(x), where x is a sequence (f: its item 1) or an optional (f: its content) of float32 tensors
- * with these dims. */
+/* y = -f(x), where x is a sequence (f: its item 1) or an optional (f: its content) of float32
+ * tensors with these dims. */
 static void nested_input(tiny_model *m, uint32_t kind, const char *dims) {
     const int64_t one[1] = {1};
     tiny_begin(m, 18);

@@ -223,8 +223,8 @@ def _first_row_for_all(case, ours, theirs):
 
 
 @explained("Attention", ORT,
-           "one query after a past attends the keys up to its own; ONNX Runtime leaves the causal bound "
-           "out where there is one query, and attends the keys after it too")
+           "one query after a past attends the keys up to its own; ONNX Runtime leaves the bound out "
+           "where there is one query, and attends the keys after it too")
 def _one_query_unbounded(case, ours, theirs):
     return (bool(case.attributes.get("is_causal")) and case.inputs[4] is not None
             and case.inputs[0].shape[-2] == 1 and case.inputs[1].shape[-2] > 1)

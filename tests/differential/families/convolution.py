@@ -2,7 +2,7 @@
 import numpy as np
 
 from case import Case, generator
-from explained import ORT, REFERENCE, explained
+from explained import REFERENCE, explained
 from families.eight_bits import factors, whole_range
 from families.windows import draw_window, spread
 
@@ -41,8 +41,8 @@ def conv(random, schema):
 def conv_integer(random, schema):
     data, weight, attributes = _convolution(random, schema)
     first, second = random.dtype(schema, "T1"), random.dtype(schema, "T2")
-    inputs = [*factors(random, first, data, second, weight),
-              whole_range(random, first, ()) if random.chance(0.6) else None,
+    x, w, zero = factors(random, first, data, second, weight)
+    inputs = [x, w, zero if random.chance(0.6) else None,
               whole_range(random, second, weight[:1] if random.chance(0.3) else ())
               if random.chance(0.5) else None]
     return Case(inputs, attributes)
@@ -57,8 +57,8 @@ def qlinear_conv(random, schema):
     per_feature = weight[:1] if random.chance(0.4) else ()
     # Scales that are no powers of two: an exact tie may be rounded before or after the zero point
     # is added, which the standard leaves open.
-    x, w = factors(random, x_type, data, w_type, weight)
-    inputs = [x, random.array(np.float32, (), 0.01, 0.1), whole_range(random, x_type, ()),
+    x, w, zero = factors(random, x_type, data, w_type, weight)
+    inputs = [x, random.array(np.float32, (), 0.01, 0.1), zero,
               w, random.array(np.float32, per_feature, 0.01, 0.1),
               whole_range(random, w_type, per_feature),
               random.array(np.float32, (), 0.2, 2.0), whole_range(random, y_type, ()),

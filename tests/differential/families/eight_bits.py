@@ -12,11 +12,15 @@ def whole_range(random, dtype, shape):
 
 
 def factors(random, first, first_shape, second, second_shape):
-    """Two factors over their whole ranges. Where an unsigned and a signed one meet, one of them has
-    7 bits: ONNX Runtime multiplies pairs with an instruction that saturates their sum to 16 bits on
-    processors that have no better one, which is known and no fault to find anew."""
-    values = [whole_range(random, first, first_shape), whole_range(random, second, second_shape)]
+    """Two factors over their whole ranges, and a zero point for the first, which pads it, too. Where
+    an unsigned and a signed one meet, one of them has 7 bits: ONNX Runtime multiplies pairs with an
+    instruction that saturates their sum to 16 bits on processors that have no better one, which is
+    known and no fault to find anew."""
+    a, b = whole_range(random, first, first_shape), whole_range(random, second, second_shape)
+    zero = whole_range(random, first, ())
     if {first, second} == {np.dtype(np.uint8), np.dtype(np.int8)}:
-        small = random.integer(0, 1)
-        values[small] = values[small] // 2
-    return values
+        if random.chance():
+            a, zero = a // 2, np.asarray(zero // 2, dtype=first)
+        else:
+            b = b // 2
+    return a, b, zero

@@ -2,13 +2,14 @@
 import numpy as np
 
 from case import FLOATS, Case, generator
-from explained import ORT, REFERENCE, explained
+from explained import REFERENCE, explained
 
 
 def _classification(random, schema, classes):
     """Scores of classes, the class that each is to have, and weights; with at least one element
     that counts, since the mean of nothing is left open."""
-    shape = (random.integer(1, 4), classes, *(random.integer(1, 3) for _ in range(random.integer(0, 3))))
+    batch, axes = random.integer(1, 4), random.integer(0, 3)
+    shape = (batch, classes, *(random.integer(1, 3) for _ in range(axes)))
     dtype, index = random.dtype(schema, "T"), random.dtype(schema, "Tind")
     target = random.array(index, (shape[0], *shape[2:]), 0, classes - 1)
     attributes = {}

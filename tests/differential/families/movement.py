@@ -46,7 +46,7 @@ def concat(random, schema):
     return Case(inputs, attributes)
 
 
-@generator("Split")
+@generator("Split", prefer=(2, 11, 13, 18))
 def split(random, schema):
     version = schema.since_version
     shape = list(random.shape(low=1))
@@ -190,6 +190,12 @@ def pad(random, schema):
     return Case(inputs, attributes)
 
 
+@explained("Pad", REFERENCE,
+           "'by default it is 0, empty string or False': it pads strings with the number 0")
+def _string_default(case, ours, theirs):
+    return case.inputs[0].dtype == object and case.inputs[2] is None
+
+
 @generator("Tile", prefer=(6, 13))
 def tile(random, schema):
     shape = random.shape(low=1 if schema.since_version == 1 else 0)
@@ -303,10 +309,12 @@ def unsqueeze(random, schema):
 
 
 @explained("Unsqueeze", REFERENCE,
-           "the indices are 'as seen in the output tensor', in any order; before version 11 the "
-           "evaluator inserts one after the other, so that an axis inserted later moves the others")
-def _unsorted_axes(case, ours, theirs):
-    return case.version < 11 and case.attributes["axes"] != sorted(case.attributes["axes"])
+           "the indices are 'as seen in the output tensor', in any order; before version 13 the "
+           "evaluator inserts one after the other, so that an axis inserted later moves the others "
+           "and one counted from the back is counted in a tensor that is not yet complete")
+def _one_after_the_other(case, ours, theirs):
+    axes = case.attributes.get("axes", [])
+    return axes != sorted(axes) or any(a < 0 for a in axes)
 
 
 @generator("Shape")

@@ -39,7 +39,8 @@ def _epsilon(random):
 def _image(random, low=0, high=3):
     """Batch, channels and spatial axes."""
     batch = random.choice((1, 2, 3)) if random.chance(0.97) else 0
-    return (batch, random.integer(1, 4), *(random.integer(1, 5) for _ in range(random.integer(low, high))))
+    channels, axes = random.integer(1, 4), random.integer(low, high)
+    return (batch, channels, *(random.integer(1, 5) for _ in range(axes)))
 
 
 def _batch_normalization_outputs(random, schema, attributes):

@@ -2,7 +2,7 @@
 import numpy as np
 
 from case import Case, generator
-from explained import ORT, REFERENCE, explained
+from explained import REFERENCE, explained
 
 # Activation functions with the ranges of alpha and beta, where they have them.
 ACTIVATIONS = {

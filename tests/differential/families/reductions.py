@@ -78,6 +78,10 @@ def reduce(random, schema):
     low = 0 if "rank zero" in schema.doc and random.chance(0.3) else 1
     shape = random.shape(low, 3, largest=3) if schema.name == "ReduceProd" else extents(random, low)
     axes, attributes, reduced = _axes(random, schema, len(shape))
+    if shape and random.chance(0.08):
+        # Nothing to reduce to, or nothing to reduce.
+        at = random.choice([i for i in range(len(shape)) if i not in reduced] or reduced)
+        shape = shape[:at] + (0,) + shape[at + 1:]
     if any(shape[a] == 0 for a in reduced) and not _defined_when_empty(schema, dtype):
         shape = tuple(n or 2 for n in shape)
     x = _values(random, schema.name, dtype, shape)
@@ -140,11 +144,11 @@ def _integer_steps(case, ours, theirs):
 
 
 @explained("ReduceLogSumExp", ORT,
-           "has no kernel for bfloat16 and runs the function body, whose exp overflows, although the "
-           "result is representable and its own kernels of other types give it")
-def _bfloat16_overflow(case, ours, theirs):
+           "has no kernel for 16-bit floats and runs the function body, whose exp overflows, although "
+           "the result is representable and its own kernels of other types give it")
+def _half_overflow(case, ours, theirs):
     x = case.inputs[0]
-    return x.dtype.name == "bfloat16" and x.size > 0 and float(x.max()) >= 700
+    return is_float(x.dtype) and x.dtype.itemsize == 2 and x.size > 0 and float(x.max()) >= 700
 
 
 @generator("ArgMax", "ArgMin")
@@ -152,7 +156,9 @@ def arg(random, schema):
     dtype = random.dtype(schema, "T")
     shape = extents(random, low=1)
     axis = random.axis(len(shape), negative_axes(schema))
-    shape = tuple(n or 1 if i == axis % len(shape) else n for i, n in enumerate(shape))
+    empty = random.integer(0, len(shape) - 1) if random.chance(0.08) else None
+    shape = tuple(n or 1 if i == axis % len(shape) else 0 if i == empty else n
+                  for i, n in enumerate(shape))
     # No NaN, whose place in the order is not said. Integers have ties.
     x = random.array(dtype, shape, -3, 3)
     if is_float(dtype) and random.chance():

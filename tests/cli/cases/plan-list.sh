@@ -1,0 +1,2 @@
+# The table of strategies.
+"$SARDONYX" plan --list
