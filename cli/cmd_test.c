@@ -198,10 +198,19 @@ static bool check_outputs(test_case *t, const char *data, sdx_error *error) {
     return no_file_beyond(t, data, OUTPUT, t->info.output_count);
 }
 
+/* The plan is the truth: a run touches the arena up to the byte that was foretold, no more, no less. */
+static bool check_memory(test_case *t) {
+    sdx_memory_info info = {.struct_size = sizeof info};
+    sdx_context_get_memory(t->context, &info);
+    if (info.arena_used == info.arena_bytes) return true;
+    return fail(t, "the run used %zu bytes of the arena, planned were %zu", info.arena_used,
+                info.arena_bytes);
+}
+
 static bool run_data_set(test_case *t, const char *data, sdx_error *error) {
     bool good = ready_context(t, data, error) && set_inputs(t, data, error) &&
                 sdx_context_run(t->context, error) == SDX_STATUS_OK &&
-                check_outputs(t, data, error);
+                check_outputs(t, data, error) && check_memory(t);
     uint64_t print = 0;
     for (size_t i = 0; good && i < t->info.output_count; i++)
         print = value_print(sdx_context_output_value(t->context, i), print);

@@ -60,6 +60,12 @@ static void no_memory(sdx_gradient *g) {
         g->build.status = sdx_fail_memory(g->build.error, 0, "a gradient");
 }
 
+sdx_id *sdx_gradient_list(sdx_gradient *g, size_t count) {
+    sdx_id *list = sdx_arena_array(&g->build.module->arena, count + 1, sizeof *list);
+    if (!list) no_memory(g);
+    return list;
+}
+
 static bool push_id(sdx_vector *vector, const sdx_allocator *allocator, sdx_id id) {
     sdx_id *slot = sdx_vector_push(vector, allocator, sizeof *slot);
     if (slot) *slot = id;
@@ -231,12 +237,8 @@ static void copy_node(sdx_gradient *g, size_t at) {
                                       "value than xs or zs name");
         return;
     }
-    sdx_id *in = sdx_arena_array(&module->arena,
-                                 (size_t)node.input_count + node.output_count + 1, sizeof *in);
-    if (!in) {
-        no_memory(g);
-        return;
-    }
+    sdx_id *in = sdx_gradient_list(g, (size_t)node.input_count + node.output_count);
+    if (!in) return;
     sdx_id *out = in + node.input_count;
     for (uint32_t i = 0; i < node.input_count; i++) in[i] = stand_in_of(g, node.inputs[i]);
     sdx_emit_copy(&g->build, &node, in, out);
@@ -368,11 +370,8 @@ sdx_id sdx_gradient_need_output(sdx_gradient *g, const sdx_node *node, uint32_t 
 /* The Gradient's own slot in the table becomes the node that makes its first output. */
 static void replace_site(sdx_gradient *g, sdx_id id, sdx_id gradient, sdx_id out) {
     sdx_build *b = &g->build;
-    sdx_id *edges = sdx_arena_array(&b->module->arena, 2, sizeof *edges);
-    if (!edges) {
-        no_memory(g);
-        return;
-    }
+    sdx_id *edges = sdx_gradient_list(g, 2);
+    if (!edges) return;
     edges[0] = gradient;
     edges[1] = out;
     *sdx_node_at(b->module, id) =
@@ -389,9 +388,7 @@ static void replace_site(sdx_gradient *g, sdx_id id, sdx_id gradient, sdx_id out
 static void make_outputs(sdx_gradient *g, sdx_id id) {
     sdx_build *b = &g->build;
     const sdx_gradient_params *p = g->site.params;
-    sdx_id *gradients = sdx_arena_array(&b->module->arena, (size_t)g->site.output_count + 1,
-                                        sizeof *gradients);
-    if (!gradients) no_memory(g);
+    sdx_id *gradients = sdx_gradient_list(g, g->site.output_count);
     for (uint32_t o = 0; o < g->site.output_count && b->status == SDX_STATUS_OK; o++) {
         if (g->site.outputs[o] == SDX_NONE) continue;
         sdx_id x = stand_in_of(g, p->xs[o]);

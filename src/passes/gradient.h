@@ -45,6 +45,8 @@ void sdx_gradient_through(sdx_gradient *g, const sdx_node *node, size_t first, c
 static inline size_t sdx_gradient_mark(sdx_gradient *g) {
     return sdx_gradient_build(g)->module->nodes.count;
 }
+/* A list with room for that many; NULL when out of memory, and that has been noted. */
+sdx_id *sdx_gradient_list(sdx_gradient *g, size_t count);
 /* Output o of a node that may not have asked for it. */
 sdx_id sdx_gradient_need_output(sdx_gradient *g, const sdx_node *node, uint32_t o);
 /* Says why this node cannot be differentiated: UNSUPPORTED. */

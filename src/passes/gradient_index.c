@@ -19,11 +19,8 @@ SDX_GRADIENT_RULE(moved) {
     sdx_id one = sdx_build_number(b, SDX_DTYPE_INT64, 1);
     sdx_id end = SDX_EMIT(b, "Add", SDX_EMIT(b, "Size", x), one);
     sdx_id numbers = sdx_build_reshape_like(b, SDX_EMIT(b, "Range", one, end, one), x);
-    sdx_id *in = sdx_arena_array(&b->module->arena, (size_t)node->input_count + 1, sizeof *in);
-    if (!in) {
-        sdx_build_fail(b, SDX_STATUS_NO_MEMORY, "not enough memory for a gradient");
-        return;
-    }
+    sdx_id *in = sdx_gradient_list(g, node->input_count);
+    if (!in) return;
     for (uint32_t i = 0; i < node->input_count; i++) in[i] = i == 0 ? numbers : node->inputs[i];
     sdx_emit_copy(b, node, in, &moved);
     sdx_id places = sdx_build_fill(b, sdx_build_reshape(b, end, (int64_t[]){1}, 1),

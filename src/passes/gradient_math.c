@@ -59,11 +59,8 @@ SDX_GRADIENT_RULE(extremum) {
     sdx_build *b = sdx_gradient_build(g);
     sdx_id gradient = sdx_gradient_of(g, node, 0), count = SDX_NONE, share = gradient;
     sdx_dtype dtype = sdx_build_dtype(b, gradient);
-    sdx_id *hit = sdx_arena_array(&b->module->arena, (size_t)node->input_count + 1, sizeof *hit);
-    if (!hit) {
-        sdx_build_fail(b, SDX_STATUS_NO_MEMORY, "not enough memory for a gradient");
-        return;
-    }
+    sdx_id *hit = sdx_gradient_list(g, node->input_count);
+    if (!hit) return;
     for (uint32_t i = 0; i < node->input_count; i++) {
         sdx_id equal = SDX_EMIT(b, "Equal", node->inputs[i], node->outputs[0]);
         hit[i] = sdx_build_cast(b, equal, dtype);

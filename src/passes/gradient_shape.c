@@ -53,12 +53,8 @@ SDX_GRADIENT_RULE(concat) {
     sdx_id gradient = sdx_gradient_of(g, node, 0);
     if (!sdx_gradient_need_rank(g, node, gradient)) return;
     int32_t axis = axis_of(node, sdx_build_rank(b, gradient), 1); /* version 1 has a default */
-    sdx_id *sizes = sdx_arena_array(&b->module->arena, 2 * (size_t)node->input_count + 1,
-                                    sizeof *sizes);
-    if (!sizes) {
-        sdx_build_fail(b, SDX_STATUS_NO_MEMORY, "not enough memory for a gradient");
-        return;
-    }
+    sdx_id *sizes = sdx_gradient_list(g, 2 * (size_t)node->input_count);
+    if (!sizes) return;
     sdx_id *parts = sizes + node->input_count;
     for (uint32_t i = 0; i < node->input_count; i++) {
         sizes[i] = sdx_build_dims(b, node->inputs[i], axis, axis + 1);
@@ -74,12 +70,8 @@ SDX_GRADIENT_RULE(concat) {
 SDX_GRADIENT_RULE(split) {
     sdx_build *b = sdx_gradient_build(g);
     sdx_dtype dtype = sdx_build_dtype(b, node->inputs[0]);
-    sdx_id *parts = sdx_arena_array(&b->module->arena, (size_t)node->output_count + 1,
-                                    sizeof *parts);
-    if (!parts) {
-        sdx_build_fail(b, SDX_STATUS_NO_MEMORY, "not enough memory for a gradient");
-        return;
-    }
+    sdx_id *parts = sdx_gradient_list(g, node->output_count);
+    if (!parts) return;
     for (uint32_t o = 0; o < node->output_count; o++) {
         parts[o] = sdx_gradient_of(g, node, o);
         if (parts[o] != SDX_NONE) continue;

@@ -11,6 +11,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "conformanc
 from explained import ORT, REFERENCE  # noqa: E402
 
 
+def load(only_sardonyx):
+    """Imports what the engines need, once, before processes are forked."""
+    import sardonyx_backend  # noqa: F401
+    if not only_sardonyx:
+        import onnx.reference  # noqa: F401
+        import onnxruntime  # noqa: F401
+
+
 class NoAnswer(Exception):
     """The engine refuses the case: an operator, type or version that it does not have."""
 

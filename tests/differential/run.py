@@ -14,8 +14,13 @@ import collections
 import json
 import multiprocessing
 import pathlib
-import subprocess
+import os
+import select
+import signal
 import sys
+import tempfile
+import time
+import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from explained import ORT, REFERENCE  # noqa: E402
@@ -92,19 +97,52 @@ def work(domain, operator, start, stop, only_engine, out):
         say(result)
 
 
+def run_in_child(domain, operator, start, stop, only_engine):
+    """What the worker says, how it ended ("no end" after too long), and the end of its errors.
+
+    A fork, since starting Python and importing all engines takes longer than most operators' cases.
+    """
+    ours, theirs = os.pipe()
+    with tempfile.TemporaryFile() as errors:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                os.close(ours)
+                os.dup2(errors.fileno(), 2)
+                with os.fdopen(theirs, "w") as out:
+                    work(domain, operator, start, stop, only_engine, out)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+                sys.stderr.flush()
+            finally:
+                os._exit(code)
+        os.close(theirs)
+        output, end, late = bytearray(), time.monotonic() + WORKER_SECONDS, False
+        while not late:
+            ready, _, _ = select.select([ours], [], [], max(0, end - time.monotonic()))
+            late = not ready
+            data = os.read(ours, 1 << 16) if ready else b""
+            if ready and not data:
+                break
+            output += data
+        if late:
+            os.kill(child, signal.SIGKILL)
+        os.close(ours)
+        status = os.waitpid(child, 0)[1]
+        errors.seek(0)
+        return (output.decode(errors="replace"),
+                "no end" if late else os.waitstatus_to_exitcode(status),
+                errors.read()[-1500:].decode(errors="replace"))
+
+
 def run_operator(arguments):
     """All cases of an operator, in a process of its own that is started again if an engine dies."""
     domain, operator, start, stop, only_engine = arguments
     results, crashes = [], []
     while start < stop:
-        command = [sys.executable, __file__, "--worker", domain, operator, str(start), str(stop)]
-        if only_engine:
-            command.append("--only-engine")
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=WORKER_SECONDS)
-            output, code, errors = done.stdout, done.returncode, done.stderr
-        except subprocess.TimeoutExpired as late:
-            output, code, errors = (late.stdout or b"").decode(), "no end", ""
+        output, code, errors = run_in_child(domain, operator, start, stop, only_engine)
         last = None
         for line in output.splitlines():
             try:
@@ -118,8 +156,7 @@ def run_operator(arguments):
             stage = last.get("stage", "?") if last else "the start"
             start = (last["index"] if last else start) + 1
             # A reference that dies gives no answer; Sardonyx and the generator may not die.
-            crashes.append({"index": start - 1, "stage": stage, "code": code,
-                            "errors": errors[-1500:]})
+            crashes.append({"index": start - 1, "stage": stage, "code": code, "errors": errors})
             if stage not in REFERENCE_NAMES:
                 break
     return domain, operator, results, crashes
@@ -196,14 +233,11 @@ def main():
     parser.add_argument("--only-engine", action="store_true")
     parser.add_argument("--report")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
-    parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.worker:
-        domain, operator, start, stop = options.worker
-        work(domain, operator, int(start), int(stop), options.only_engine, sys.stdout)
-        return 0
     import explained
     import families  # noqa: F401
+    import engines
+    engines.load(options.only_engine)
     from case import GENERATORS, make_case
     chosen = [key for key in sorted(GENERATORS)
               if not options.operator or key[1] in options.operator]

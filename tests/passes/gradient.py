@@ -229,12 +229,8 @@ def untested_rules():
 def library_runner(library):
     os.environ["SARDONYX_LIBRARY"] = library
     sys.path.insert(0, str(ROOT / "tests/conformance"))
-    from sardonyx_backend import SardonyxRep
-
-    def runner(model):
-        rep = SardonyxRep(model)
-        return lambda values: rep.run(values)
-    return runner
+    from sardonyx_backend import Context, SardonyxRep
+    return lambda model: Context(SardonyxRep(model), threads=1).run
 
 
 def main(argv):

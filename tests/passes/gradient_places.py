@@ -265,6 +265,18 @@ def unrolled_descent():
                  {"rate": np.array(0.1), "target": D})
 
 
+@place
+def step_of_momentum():
+    """What the operator is for: a step of an optimizer, all in one graph."""
+    momentum = helper.make_node("Momentum", ["rate", "round", "x", "dx", "v"], ["new_x", "new_v"],
+                                domain=TRAINING, alpha=0.5, beta=1.0, norm_coefficient=0.0,
+                                mode="standard")
+    v = 0.5 * D + 2 * A * B
+    return model([*SQUARE_TIMES, gradient(["x"], ["dx"], ["x"], "y"), momentum],
+                 {"x": A, "w": B, "v": D}, {"new_x": A - 0.1 * v, "new_v": v},
+                 {"rate": np.array(0.1), "round": np.array(3)})
+
+
 # ---- bodies and functions -----------------------------------------------------------------------
 
 def body(name, nodes, outputs, inputs=(), constants=None):

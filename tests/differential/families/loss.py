@@ -38,7 +38,7 @@ def softmax_cross_entropy(random, schema):
     return Case([scores, target, weights], attributes, outputs=random.integer(1, 2), scale=3.0)
 
 
-@generator("Dropout")
+@generator("Dropout", prefer=(7, 10, 12, 13, 22, 22))
 def dropout(random, schema):
     version, attributes, drawn = schema.since_version, {}, False
     dtype = random.dtype(schema, "T", only=FLOATS if random.chance(0.9) else None)

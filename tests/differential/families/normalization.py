@@ -191,7 +191,7 @@ def lrn(random, schema):
     for name, low, high in (("alpha", 0.0001, 0.5), ("beta", 0.3, 1.5), ("bias", 0.5, 2.0)):
         if random.chance():
             attributes[name] = random.uniform(low, high)
-    batch, _, *rest = _image(random, 2, 2) if random.chance(0.93) else _image(random)
+    batch, _, *rest = _image(random, 2, 2) if random.chance(0.96) else _image(random)
     dtype = random.dtype(schema, "T")
     # alpha / size is as exact as the attribute, a float32; it is a part of a sum.
     return Case([random.array(dtype, (batch, random.integer(1, 8), *rest))], attributes,

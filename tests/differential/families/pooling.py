@@ -59,7 +59,11 @@ def _power(random, schema):
 def lp_pool(random, schema):
     shape, attributes = _pooled(random, schema)
     attributes.update(_power(random, schema))
-    return Case([random.array(random.dtype(schema, "T"), shape)], attributes)
+    dtype = random.dtype(schema, "T")
+    # The evaluator has 1 / p in the attribute's type, float32, and the power of it multiplies that.
+    rounded = dtype == np.float64 and attributes.get("p") in (1.5, 2.5, 3.0)
+    rounded = rounded and schema.since_version == 1
+    return Case([random.array(dtype, shape)], attributes, ulps=8 * 2.0 ** 29 if rounded else None)
 
 
 def _planes(random, schema):

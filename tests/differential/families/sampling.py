@@ -105,8 +105,8 @@ def _resize_choice(random, schema):
     """mode, coordinates, and attributes that go with them."""
     version = schema.since_version
     mode = random.choice(["nearest", "linear", "cubic"])
-    coordinates = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
-                   "tf_crop_and_resize"]
+    coordinates = ["half_pixel", "pytorch_half_pixel", "align_corners", "align_corners",
+                   "asymmetric", "tf_crop_and_resize"]
     if version == 11 and mode == "nearest":
         coordinates.append("tf_half_pixel_for_nn")  # nn: made for the nearest neighbour alone
     if version >= 19:
@@ -182,6 +182,9 @@ def _resize(random, schema):
 def _scales_or_sizes(random, schema, shape, axes, moved, attributes):
     if random.chance() and attributes.get("coordinate_transformation_mode") != "tf_crop_and_resize":
         scales = _resized(random, [shape[a] for a in axes])
+        if random.chance(0.15):
+            # Scales that leave the lengths as they are, rounded down.
+            scales = [1.25 if shape[a] < 4 else 1.125 for a in axes]
         return np.array([s if a in moved else 1.0 for a, s in zip(axes, scales)], np.float32), None
     sizes = [random.integer(1, 8) if a in moved else shape[a] for a in axes]
     if schema.since_version >= 18 and random.chance(0.3) and len(moved) == len(axes):
