@@ -8,6 +8,9 @@
 #include "exec/lowering.h"
 
 #define BATCHES 4 /* of them with larger batches */
+/* Bytes of one buffer as far as planning goes: sums of these cannot overflow. What is larger in a run
+ * is refused there. */
+#define LARGEST ((int64_t)1 << (sizeof(size_t) > 4 ? 40 : 20))
 /* Trying a choice walks over all steps; past this many steps in all they stay as they are. */
 #define CHOICE_STEPS 20000000u
 
@@ -77,10 +80,9 @@ static uint32_t find_samples(const sdx_lowering *l, const uint8_t *kind, const i
 size_t sdx_bytes_at(sdx_expr bytes, const int64_t *results) {
     int64_t size = sdx_expr_result(bytes, results);
     size_t aligned;
-    if (size < 0 || (uint64_t)size > SIZE_MAX / 4 ||
-        !sdx_size_align((size_t)size, SDX_CACHE_LINE, &aligned))
-        return 0;
-    return aligned;
+    if (size < 0) return 0;
+    if (size > LARGEST) size = LARGEST;
+    return sdx_size_align((size_t)size, SDX_CACHE_LINE, &aligned) ? aligned : 0;
 }
 
 size_t sdx_storages_peak(const sdx_lowering *l, const sdx_storages *storages,

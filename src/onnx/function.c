@@ -134,8 +134,8 @@ static sdx_status gather_attrs(sdx_loader *loader, const sdx_fields *fields,
     return SDX_STATUS_OK;
 }
 
-/* A copy `from` -> `to`, for a formal output that the body does not itself produce freshly, or a formal
- * input that must not be the caller's value. */
+/* A copy `from` -> `to`, for a formal output that the body does not itself produce freshly, or a
+ * formal input that must not be the caller's value. */
 static sdx_status add_identity(sdx_loader *loader, sdx_scope *scope, const sdx_node *call,
                                sdx_id from, sdx_id to) {
     sdx_arena *arena = &loader->module->arena;

@@ -49,7 +49,7 @@ typedef struct sdx_scope {
     uint32_t depth; /* of subgraphs and calls */
 } sdx_scope;
 
-#define SDX_DOMAIN_TRAINING "ai.onnx.preview.training" /* of Gradient, whose attributes name values */
+#define SDX_DOMAIN_TRAINING "ai.onnx.preview.training" /* whose Gradient names values */
 #define SDX_ABSENT (UINT32_MAX - 1) /* a formal input that the caller left out */
 
 typedef struct sdx_loader {

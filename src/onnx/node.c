@@ -149,7 +149,7 @@ static sdx_status allocate(sdx_loader *loader, const node_parts *parts, const sd
     return node->name ? SDX_STATUS_OK : sdx_load_no_memory(loader);
 }
 
-/* Attributes of Gradient name values, in the scope where the node stands: known only while loading. */
+/* Attributes of Gradient name values, in the scope where the node stands: known only now. */
 static sdx_status look_up_names(sdx_loader *loader, const sdx_scope *scope, const sdx_node *node) {
     static const struct {
         const char *name;

@@ -1,5 +1,6 @@
-/* gradient.c - the operator Gradient as far as loading goes: its attributes, and the types of its
- * outputs. It never runs: passes/gradient.c puts the nodes that compute the gradients in its place. */
+/* gradient.c - the operator Gradient as far as loading goes: its attributes, and the types of
+ * its outputs. It never runs: passes/gradient.c puts the nodes that compute the gradients in its
+ * place. */
 #include "ops/gradient.h"
 
 static sdx_status prepare(sdx_prep *prep) {

@@ -1,4 +1,5 @@
-/* gradient.h - what the operator Gradient says, for the pass that puts ordinary nodes in its place. */
+/* gradient.h - what the operator Gradient says, for the pass that puts ordinary nodes in its
+ * place. */
 #ifndef SDX_OPS_GRADIENT_H
 #define SDX_OPS_GRADIENT_H
 

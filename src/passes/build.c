@@ -125,7 +125,7 @@ sdx_id sdx_build_add_output(sdx_build *b, sdx_id node_id, uint32_t o) {
     return b->status == SDX_STATUS_OK ? value : SDX_NONE;
 }
 
-/* ---- attributes ------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 static sdx_attr attr_of(sdx_build *b, const char *name, sdx_attr_kind kind, const void *data,
                         size_t count, size_t size) {
@@ -174,7 +174,7 @@ bool sdx_node_text_is(const sdx_node *node, const char *name, const char *fallba
     return strcmp(attr ? attr->as.strings[0].data : fallback, text) == 0;
 }
 
-/* ---- constants -------------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------------------- */
 
 static const sdx_const *new_constant(sdx_build *b, sdx_dtype dtype, int32_t rank, size_t count,
                                      const void *data) {
@@ -231,7 +231,7 @@ sdx_id sdx_build_ints(sdx_build *b, const int64_t *values, size_t count) {
     return constant_value(b, new_constant(b, SDX_DTYPE_INT64, 1, count, values));
 }
 
-/* ---- what is known ---------------------------------------------------------------------------- */
+/* ---- what is known --------------------------------------------------------------------------- */
 
 const sdx_type *sdx_build_type(const sdx_build *b, sdx_id value) {
     static const sdx_type unknown = {.rank = -1};
@@ -273,7 +273,7 @@ bool sdx_build_known(const sdx_build *b, sdx_id value, int64_t *out, size_t capa
     return true;
 }
 
-/* ---- small combinations ----------------------------------------------------------------------- */
+/* ---- small combinations ---------------------------------------------------------------------- */
 
 sdx_id sdx_build_dims(sdx_build *b, sdx_id value, int32_t from, int32_t to) {
     const sdx_type *type = sdx_build_type(b, value);

@@ -1,7 +1,7 @@
-/* build.h - emits ordinary nodes into a graph: what rewrites in passes/ are made of. Each node has its
- * operator and the types of its outputs as soon as it is emitted, so that a rewrite can ask for the
- * rank of what it has just made. The first failure sticks: from then on calls do nothing and return
- * SDX_NONE, so that a rewrite reads like the formula it stands for. */
+/* build.h - emits ordinary nodes into a graph: what rewrites in passes/ are made of. Each node
+ * has its operator and the types of its outputs as soon as it is emitted, so that a rewrite can
+ * ask for the rank of what it has just made. The first failure sticks: from then on calls do
+ * nothing and return SDX_NONE, so that a rewrite reads like the formula it stands for. */
 #ifndef SDX_PASSES_BUILD_H
 #define SDX_PASSES_BUILD_H
 

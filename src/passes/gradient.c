@@ -1,8 +1,9 @@
-/* gradient.c - expands Gradient nodes: the nodes that lead from xs and zs to y are differentiated in
- * reverse order, and what computes the gradients stands in the graph as ordinary nodes. Where the
- * node is asked for another value than the one that xs or zs name, the nodes between are copied first
- * and the copies read that value. A Gradient over another one's outputs comes after it. Called
- * between two inferences of shapes: the first for the ranks that rules need, the second for all. */
+/* gradient.c - expands Gradient nodes: the nodes that lead from xs and zs to y are
+ * differentiated in reverse order, and what computes the gradients stands in the graph as
+ * ordinary nodes. Where the node is asked for another value than the one that xs or zs name, the
+ * nodes between are copied first and the copies read that value. A Gradient over another one's
+ * outputs comes after it. Called between two inferences of shapes: the first for the ranks that
+ * rules need, the second for all. */
 #include "passes/gradient.h"
 
 #include <string.h>
@@ -48,8 +49,9 @@ typedef struct expander {
     uint64_t steps;    /* reads looked at, against a bound: many Gradients may share a long way */
 } expander;
 
-/* A few lines can ask for a gradient of a gradient of a gradient and so on. A node made here costs more
- * than one that is read: an eighth of what the limits allow, and for each of those a few looks. */
+/* A few lines can ask for a gradient of a gradient of a gradient and so on. A node made here
+ * costs more than one that is read: an eighth of what the limits allow, and for each of those a
+ * few looks. */
 #define SHARE_OF_NODES 8
 #define STEPS_PER_NODE 16
 
@@ -198,7 +200,7 @@ static void collect(expander *e, sdx_gradient *g, sdx_id y, sdx_id *dependency) 
     }
 }
 
-/* ---- copies ----------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* xs and zs are read as the node's inputs say. An Identity keeps apart what has one name inside the
  * sub-graph and another use besides. */
@@ -250,7 +252,7 @@ static void copy_node(sdx_gradient *g, size_t at) {
     *slot = (sdx_id)(module->nodes.count - 1);
 }
 
-/* ---- backwards --------------------------------------------------------------------------------- */
+/* ---- backwards ------------------------------------------------------------------------------- */
 
 /* Marks the outputs that depend on xs in a way that has a derivative. */
 static void spread_activity(sdx_gradient *g, sdx_id id) {
@@ -303,6 +305,12 @@ static void go_back(sdx_gradient *g, sdx_id id) {
         sdx_gradient_refuse(g, &node, rule ? "is not supported" : "has no rule of differentiation");
         return;
     }
+    /* The place of B within A is asked for by attributes there; the sums below know it otherwise. */
+    const sdx_attr *old = node.version < 7 ? sdx_node_attr(&node, "broadcast", SDX_ATTR_INT) : NULL;
+    if (old && old->as.ints[0] != 0) {
+        sdx_gradient_refuse(g, &node, "broadcasts by attributes, as before version 7");
+        return;
+    }
     g->current = id;
     if (rule->apply) rule->apply(g, &node);
     else apply_text(g, &node, rule);
@@ -321,7 +329,7 @@ void sdx_gradient_through(sdx_gradient *g, const sdx_node *node, size_t first, c
         go_back(g, (sdx_id)id);
 }
 
-/* ---- what rules call ----------------------------------------------------------------------------- */
+/* ---- what rules call ------------------------------------------------------------------------- */
 
 sdx_id sdx_gradient_of(const sdx_gradient *g, const sdx_node *node, uint32_t o) {
     if (o >= node->output_count) return SDX_NONE;
@@ -365,7 +373,7 @@ sdx_id sdx_gradient_need_output(sdx_gradient *g, const sdx_node *node, uint32_t 
     return sdx_build_add_output(&g->build, g->current, o);
 }
 
-/* ---- one Gradient --------------------------------------------------------------------------------- */
+/* ---- one Gradient ---------------------------------------------------------------------------- */
 
 /* The Gradient's own slot in the table becomes the node that makes its first output. */
 static void replace_site(sdx_gradient *g, sdx_id id, sdx_id gradient, sdx_id out) {
@@ -469,7 +477,7 @@ static sdx_status expand(expander *e, sdx_id id, sdx_id *dependency) {
     return SDX_STATUS_OK;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static sdx_status wait_for(expander *e, sdx_id id) {
     if (e->waiting[id]) {
@@ -525,8 +533,8 @@ static sdx_status list_nodes(expander *e, sdx_id graph_id) {
     return sdx_graph_sort(module, graph_id, e->error);
 }
 
-/* Inner graphs have the higher numbers and come first: what an outer node reads through its subgraphs
- * is known when it is differentiated. */
+/* Inner graphs have the higher numbers and come first: what an outer node reads through its
+ * subgraphs is known when it is differentiated. */
 static sdx_status expand_all(expander *e) {
     sdx_module *module = e->module;
     for (size_t i = module->graphs.count; i-- > 0;) {

@@ -1,7 +1,7 @@
-/* gradient.h - shared by the files of the Gradient rewrite: the driver (gradient.c), the table of rules
- * (gradient_rules.c) and the rules of each family of operators. A rule sees one node with the
- * gradients of its outputs, emits the nodes that compute those of its inputs, and gives them.
- * Only exec/ calls in from outside: sdx_expand_gradients. */
+/* gradient.h - shared by the files of the Gradient rewrite: the driver (gradient.c), the table
+ * of rules (gradient_rules.c) and the rules of each family of operators. A rule sees one node
+ * with the gradients of its outputs, emits the nodes that compute those of its inputs, and gives
+ * them. Only exec/ calls in from outside: sdx_expand_gradients. */
 #ifndef SDX_PASSES_GRADIENT_H
 #define SDX_PASSES_GRADIENT_H
 
@@ -32,8 +32,8 @@ sdx_build *sdx_gradient_build(sdx_gradient *g);
 sdx_id sdx_gradient_of(const sdx_gradient *g, const sdx_node *node, uint32_t o);
 /* True when somebody wants the gradient of input i. */
 bool sdx_gradient_wanted(const sdx_gradient *g, const sdx_node *node, uint32_t i);
-/* Adds to the gradient of input i a value of its shape, or (second) of a shape that it was broadcast
- * to: summed over the axes where it was. Both cast to its type. */
+/* Adds to the gradient of input i a value of its shape, or (second) of a shape that it was
+ * broadcast to: summed over the axes where it was. Both cast to its type. */
 void sdx_gradient_give(sdx_gradient *g, const sdx_node *node, uint32_t i, sdx_id value);
 void sdx_gradient_give_sum(sdx_gradient *g, const sdx_node *node, uint32_t i, sdx_id value);
 /* `value` summed down to the shape of `like`, which it is a broadcast of. */
@@ -55,11 +55,11 @@ void sdx_gradient_refuse(sdx_gradient *g, const sdx_node *node, const char *why)
 bool sdx_gradient_need_rank(sdx_gradient *g, const sdx_node *node, sdx_id value);
 
 /* A formula in postfix: a, b, c are the node's inputs, y its output, g the output's gradient; a
- * number is a constant of the type of g; @alpha=0.5 an attribute and its default; dup repeats the top;
- * any other word an operator of ai.onnx. "g b Mul" is g * b. */
+ * number is a constant of the type of g; @alpha=0.5 an attribute and its default; dup repeats
+ * the top; any other word an operator of ai.onnx. "g b Mul" is g * b. */
 sdx_id sdx_gradient_formula(sdx_gradient *g, const sdx_node *node, const char *text);
 
-/* ---- rules, by file ---------------------------------------------------------------------------- */
+/* ---- rules, by file -------------------------------------------------------------------------- */
 
 #define SDX_GRADIENT_RULE(name) void sdx_gradient_##name(sdx_gradient *g, const sdx_node *node)
 /* gradient_math.c */

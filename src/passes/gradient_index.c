@@ -1,6 +1,7 @@
-/* gradient_index.c - rules of operators that take elements from where indices say, or put them there.
- * One serves all operators that only move elements: it moves the elements' numbers the same way, and
- * adds each element of the gradient to the place whose number has come to stand there. */
+/* gradient_index.c - rules of operators that take elements from where indices say, or put them
+ * there. One serves all operators that only move elements: it moves the elements' numbers the
+ * same way, and adds each element of the gradient to the place whose number has come to stand
+ * there. */
 #include "passes/gradient.h"
 
 static sdx_id zeros_like(sdx_build *b, sdx_id value) {
@@ -11,8 +12,8 @@ static sdx_id flat(sdx_build *b, sdx_id value) {
     return sdx_build_reshape(b, value, (int64_t[]){-1}, 1);
 }
 
-/* Numbers start with 1: elements that the operator made up are 0 and collect in a place of their own,
- * which is cut off at the end. */
+/* Numbers start with 1: elements that the operator made up are 0 and collect in a place of their
+ * own, which is cut off at the end. */
 SDX_GRADIENT_RULE(moved) {
     sdx_build *b = sdx_gradient_build(g);
     sdx_id x = node->inputs[0], moved = SDX_NONE; /* these operators have one output */
@@ -37,7 +38,7 @@ SDX_GRADIENT_RULE(resize) {
     else sdx_gradient_refuse(g, node, "interpolates: only the mode 'nearest' has a rule");
 }
 
-/* ---- taking -------------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 /* Along axis 0 this is ScatterND of the gradient's rows; another axis is brought to the front. */
 SDX_GRADIENT_RULE(gather) {
@@ -96,7 +97,7 @@ SDX_GRADIENT_RULE(gather_nd) {
                                     sdx_gradient_of(g, node, 0)));
 }
 
-/* ---- putting ------------------------------------------------------------------------------------- */
+/* ---- putting --------------------------------------------------------------------------------- */
 
 enum { PUT_DATA, PUT_INDICES, PUT_UPDATES };
 

@@ -3,7 +3,7 @@
 #include "ops/einsum.h"
 #include "passes/gradient.h"
 
-/* ---- MatMul --------------------------------------------------------------------------------------- */
+/* ---- MatMul ---------------------------------------------------------------------------------- */
 
 static sdx_id unsqueeze(sdx_build *b, sdx_id value, int64_t axis) {
     return SDX_EMIT(b, "Unsqueeze", value, sdx_build_ints(b, &axis, 1));
@@ -54,7 +54,7 @@ SDX_GRADIENT_RULE(matmul) {
     }
 }
 
-/* ---- Gemm ----------------------------------------------------------------------------------------- */
+/* ---- Gemm ------------------------------------------------------------------------------------ */
 
 static sdx_id product_of(sdx_build *b, sdx_id left, bool turn_left, sdx_id right, bool turn_right,
                          float alpha) {
@@ -86,7 +86,7 @@ SDX_GRADIENT_RULE(gemm) {
     }
 }
 
-/* ---- Einsum --------------------------------------------------------------------------------------- */
+/* ---- Einsum ---------------------------------------------------------------------------------- */
 
 /* Appends a term to an equation; returns where it goes on. */
 static char *write_term(char *at, const sdx_labels *term) {
@@ -112,8 +112,8 @@ static const char *einsum_obstacle(const sdx_build *b, const sdx_einsum_params *
     return inside && sdx_build_rank(b, x) < 0 ? "has an ellipsis within a term" : NULL;
 }
 
-/* The output's gradient takes the place of operand `own` in the product. Where an index of it occurs
- * nowhere else, the operand itself, as ones, brings the index in. */
+/* The output's gradient takes the place of operand `own` in the product. Where an index of it
+ * occurs nowhere else, the operand itself, as ones, brings the index in. */
 static sdx_id einsum_gradient(sdx_build *b, const sdx_node *node, uint32_t own, sdx_id gradient) {
     const sdx_einsum_params *p = node->params;
     const sdx_labels *term = &p->terms[own];

@@ -1,8 +1,8 @@
-/* gradient_math.c - rules of elementwise operators that no single formula says: any number of inputs,
- * optional ones, or modes; and the sum that undoes their broadcasting. */
+/* gradient_math.c - rules of elementwise operators that no single formula says: any number of
+ * inputs, optional ones, or modes; and the sum that undoes their broadcasting. */
 #include "passes/gradient.h"
 
-/* ---- broadcasting ----------------------------------------------------------------------------- */
+/* ---- broadcasting ---------------------------------------------------------------------------- */
 
 /* The axes on which `value` is longer than `like` (1 there), from what is known. False where that
  * depends on the run. */
@@ -39,7 +39,7 @@ sdx_id sdx_gradient_sum_to(sdx_gradient *g, sdx_id value, sdx_id like) {
     return sdx_build_reshape_like(b, sum, like);
 }
 
-/* ---- rules ------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 SDX_GRADIENT_RULE(sum) {
     for (uint32_t i = 0; i < node->input_count; i++)

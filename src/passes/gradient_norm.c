@@ -1,6 +1,6 @@
-/* gradient_norm.c - rules of normalisations and losses. Each is written out in simpler operators, and
- * those are differentiated: one source for the derivatives with respect to all inputs, and nothing is
- * derived by hand. */
+/* gradient_norm.c - rules of normalisations and losses. Each is written out in simpler
+ * operators, and those are differentiated: one source for the derivatives with respect to all
+ * inputs, and nothing is derived by hand. */
 #include "passes/gradient.h"
 
 /* Statistics are taken in float32 at least. */
@@ -64,7 +64,7 @@ static sdx_id input(const sdx_node *node, uint32_t i) {
     return i < node->input_count ? node->inputs[i] : SDX_NONE;
 }
 
-/* ---- over axes ------------------------------------------------------------------------------------ */
+/* ---- over axes ------------------------------------------------------------------------------- */
 
 SDX_GRADIENT_RULE(layer_norm) {
     sdx_build *b = sdx_gradient_build(g);
@@ -125,7 +125,7 @@ SDX_GRADIENT_RULE(lp_norm) {
     sdx_gradient_through(g, node, first, &y, 1);
 }
 
-/* ---- over channels -------------------------------------------------------------------------------- */
+/* ---- over channels --------------------------------------------------------------------------- */
 
 SDX_GRADIENT_RULE(instance_norm) {
     sdx_build *b = sdx_gradient_build(g);
@@ -227,7 +227,7 @@ SDX_GRADIENT_RULE(lrn) {
     sdx_gradient_through(g, node, first, &y, 1);
 }
 
-/* ---- losses --------------------------------------------------------------------------------------- */
+/* ---- losses ---------------------------------------------------------------------------------- */
 
 /* NegativeLogLikelihoodLoss of log probabilities (N, C, ..) and labels (N, ..). */
 static sdx_id likelihood_loss(sdx_build *b, const sdx_node *node, sdx_id log_prob, sdx_id labels,
@@ -236,7 +236,7 @@ static sdx_id likelihood_loss(sdx_build *b, const sdx_node *node, sdx_id log_pro
     sdx_dtype dtype = sdx_build_dtype(b, log_prob);
     sdx_id weight = SDX_NONE, one = sdx_build_ints(b, (int64_t[]){1}, 1);
     labels = sdx_build_cast(b, labels, SDX_DTYPE_INT64);
-    if (ignore) { /* such a label may lie outside the classes: it counts as class 0, with weight 0 */
+    if (ignore) { /* such a label may be no class: it counts as class 0, with weight 0 */
         sdx_id out = SDX_EMIT(b, "Equal", labels,
                               sdx_build_ints(b, ignore->as.ints, 1));
         labels = SDX_EMIT(b, "Where", out, sdx_build_number(b, SDX_DTYPE_INT64, 0), labels);
@@ -265,7 +265,8 @@ SDX_GRADIENT_RULE(loss) {
     const size_t first = sdx_gradient_mark(g);
     sdx_id scores = node->inputs[0], out[2] = {SDX_NONE, SDX_NONE};
     if (strcmp(node->op_type, "SoftmaxCrossEntropyLoss") == 0)
-        scores = out[1] = SDX_EMIT_WITH(b, "LogSoftmax", SDX_ATTRS(sdx_a_int(b, "axis", 1)), scores);
+        scores = out[1] = SDX_EMIT_WITH(b, "LogSoftmax", SDX_ATTRS(sdx_a_int(b, "axis", 1)),
+                                        scores);
     out[0] = likelihood_loss(b, node, scores, node->inputs[1], input(node, 2));
     sdx_gradient_through(g, node, first, out, 2);
 }

@@ -1,5 +1,5 @@
-/* gradient_reduce.c - rules of the Reduce operators, Softmax and LogSoftmax. A reduced tensor is brought
- * back to the rank of the input first, so that it can be broadcast against it. */
+/* gradient_reduce.c - rules of the Reduce operators, Softmax and LogSoftmax. A reduced tensor is
+ * brought back to the rank of the input first, so that it can be broadcast against it. */
 #include <string.h>
 
 #include "passes/gradient.h"
@@ -81,7 +81,7 @@ SDX_GRADIENT_RULE(reduce) {
                       spread(&r, slope(&r, op, gradient, restored(&r, node->outputs[0]))));
 }
 
-/* ---- ReduceProd ----------------------------------------------------------------------------------- */
+/* ---- ReduceProd ------------------------------------------------------------------------------ */
 
 /* The product of all other elements: of those before times of those behind, so that no zero is ever
  * divided by. The reduced axes are joined into one at the end for that. */
@@ -122,13 +122,13 @@ SDX_GRADIENT_RULE(reduce_prod) {
     sdx_gradient_give(g, node, 0, SDX_EMIT(b, "Mul", gradient, others));
 }
 
-/* ---- Softmax -------------------------------------------------------------------------------------- */
+/* ---- Softmax --------------------------------------------------------------------------------- */
 
 /* Before version 13 all axes from `axis` on were one. */
 static sdx_id as_rows(sdx_build *b, const sdx_node *node, sdx_id value) {
     if (node->version >= 13) return value;
-    return SDX_EMIT_WITH(b, "Flatten", SDX_ATTRS(sdx_a_int(b, "axis", sdx_node_int(node, "axis", 1))),
-                         value);
+    sdx_attr axis = sdx_a_int(b, "axis", sdx_node_int(node, "axis", 1));
+    return SDX_EMIT_WITH(b, "Flatten", SDX_ATTRS(axis), value);
 }
 
 static sdx_id sum_of_rows(sdx_build *b, const sdx_node *node, sdx_id value) {

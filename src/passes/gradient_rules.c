@@ -1,5 +1,5 @@
-/* gradient_rules.c - the derivative of each operator: formulas where one will do, else the function in
- * the file of its family. An operator without a line here cannot be differentiated. */
+/* gradient_rules.c - the derivative of each operator: formulas where one will do, else the
+ * function in the file of its family. An operator without a line here cannot be differentiated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,7 +154,7 @@ const sdx_gradient_rule *sdx_gradient_find(const sdx_node *node) {
     return NULL;
 }
 
-/* ---- formulas --------------------------------------------------------------------------------- */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 #define MAX_WORD 48
 #define MAX_STACK 8

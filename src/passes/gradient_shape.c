@@ -40,7 +40,7 @@ SDX_GRADIENT_RULE(cumsum) {
                                                 sdx_gradient_of(g, node, 0), node->inputs[1]));
 }
 
-/* ---- parts -------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 /* An axis attribute of a node whose input has this rank. */
 static int32_t axis_of(const sdx_node *node, int32_t rank, int64_t fallback) {
@@ -83,7 +83,7 @@ SDX_GRADIENT_RULE(split) {
                       sdx_emit(b, "Concat", SDX_ATTRS(axis), parts, node->output_count));
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static sdx_id sum_of_all(sdx_build *b, sdx_id value) {
     return SDX_EMIT_WITH(b, "ReduceSum", SDX_ATTRS(sdx_a_int(b, "keepdims", 0)), value);
@@ -129,7 +129,8 @@ static bool slice_list(const sdx_build *b, const sdx_node *node, uint32_t input,
     return true;
 }
 
-/* Where the slice begins on each axis; false where that is not known yet, or where it takes steps. */
+/* Where the slice begins on each axis; false where that is not known yet, or where it takes
+ * steps. */
 static bool slice_begins(const sdx_build *b, const sdx_node *node, int64_t *begin) {
     int64_t starts[SDX_MAX_RANK], axes[SDX_MAX_RANK], steps[SDX_MAX_RANK];
     size_t count, axis_count, step_count;
@@ -155,7 +156,8 @@ static bool slice_begins(const sdx_build *b, const sdx_node *node, int64_t *begi
     return true;
 }
 
-/* What was cut away comes back as a frame of zeros: begin before, and behind what is missing then. */
+/* What was cut away comes back as a frame of zeros: begin before, and behind what is missing
+ * then. */
 SDX_GRADIENT_RULE(slice) {
     sdx_build *b = sdx_gradient_build(g);
     sdx_id x = node->inputs[0], gradient = sdx_gradient_of(g, node, 0);
@@ -172,7 +174,7 @@ SDX_GRADIENT_RULE(slice) {
     sdx_gradient_give(g, node, 0, SDX_EMIT(b, "Pad", gradient, pads));
 }
 
-/* ---- repetitions -------------------------------------------------------------------------------- */
+/* ---- repetitions ----------------------------------------------------------------------------- */
 
 /* Each axis becomes two, copies and positions, and the copies are added up. */
 SDX_GRADIENT_RULE(tile) {

@@ -37,8 +37,8 @@ static sdx_expr dim_of(const sdx_build *b, sdx_id value, int32_t axis) {
     return sdx_build_type(b, value)->dims[axis];
 }
 
-/* What `windows` steps and one kernel span on spatial axis a, less `in`: what pads, output_padding and a
- * rest make up between them. */
+/* What `windows` steps and one kernel span on spatial axis a, less `in`: what pads,
+ * output_padding and a rest make up between them. */
 static sdx_expr overhang(const sdx_build *b, const window *w, int32_t a, sdx_expr in,
                          sdx_expr windows, sdx_expr kernel) {
     sdx_expr_pool *pool = b->module->pool;
@@ -61,7 +61,7 @@ static sdx_attr pads_attr(sdx_build *b, const window *w) {
     return sdx_a_ints(b, "pads", w->pads, 2 * (size_t)w->axes);
 }
 
-/* ---- the three products --------------------------------------------------------------------------- */
+/* ---- the three products ---------------------------------------------------------------------- */
 
 /* A convolution as `w` says. */
 static sdx_id convolve(sdx_build *b, const window *w, sdx_id x, sdx_id kernel) {
@@ -73,9 +73,9 @@ static sdx_id convolve(sdx_build *b, const window *w, sdx_id x, sdx_id kernel) {
                          x, kernel);
 }
 
-/* Its adjoint: from the shape of its output back to that of x. What the windows do not reach at the
- * end is the rest of a division by the stride; where that is not known now, the end is cut or filled up
- * with zeros during the run. */
+/* Its adjoint: from the shape of its output back to that of x. What the windows do not reach at
+ * the end is the rest of a division by the stride; where that is not known now, the end is cut
+ * or filled up with zeros during the run. */
 static sdx_id convolve_back(sdx_build *b, const window *w, sdx_id gradient, sdx_id kernel,
                             sdx_id x) {
     const size_t axes = (size_t)w->axes;
@@ -117,8 +117,8 @@ static sdx_id cut_to(sdx_build *b, sdx_id value, sdx_id like, int32_t axes) {
                     sdx_build_dims(b, like, 2, axes + 2), sdx_build_ints(b, at, (size_t)axes));
 }
 
-/* Gradient of the kernel of the convolution of x that gives the shape of `gradient`: channels become the
- * batch, and the batch, group by group, the channels. */
+/* Gradient of the kernel of the convolution of x that gives the shape of `gradient`: channels
+ * become the batch, and the batch, group by group, the channels. */
 static sdx_id kernel_gradient(sdx_build *b, const window *w, sdx_id x, sdx_id gradient,
                               sdx_id kernel) {
     const int32_t rank = w->axes + 2;
@@ -155,7 +155,7 @@ static sdx_id bias_gradient(sdx_build *b, sdx_id gradient, int32_t axes) {
                          sdx_build_ints(b, all, (size_t)axes + 1));
 }
 
-/* ---- Conv and ConvTranspose ----------------------------------------------------------------------- */
+/* ---- Conv and ConvTranspose ------------------------------------------------------------------ */
 
 static bool need_ranks(sdx_gradient *g, const sdx_node *node) {
     return sdx_gradient_need_rank(g, node, node->inputs[0]) &&
@@ -215,7 +215,7 @@ SDX_GRADIENT_RULE(conv_transpose) {
         sdx_gradient_give(g, node, 2, bias_gradient(b, gradient, w.axes));
 }
 
-/* ---- pools ---------------------------------------------------------------------------------------- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 /* Elements go back to where the maxima came from; a place may be the maximum of several windows. */
 SDX_GRADIENT_RULE(max_pool) {
@@ -232,8 +232,8 @@ SDX_GRADIENT_RULE(max_pool) {
         sdx_emit_many(b, "MaxPool", attrs, count, &x, 1, out, 2);
     }
     sdx_id flat = sdx_build_ints(b, (int64_t[]){-1}, 1);
-    sdx_id zeros = sdx_build_fill(b, sdx_build_reshape(b, SDX_EMIT(b, "Size", x), (int64_t[]){1}, 1),
-                                  sdx_build_dtype(b, x), 0);
+    sdx_id size = sdx_build_reshape(b, SDX_EMIT(b, "Size", x), (int64_t[]){1}, 1);
+    sdx_id zeros = sdx_build_fill(b, size, sdx_build_dtype(b, x), 0);
     sdx_id sums = SDX_EMIT_WITH(b, "ScatterElements", SDX_ATTRS(sdx_a_text(b, "reduction", "add")),
                                 zeros, SDX_EMIT(b, "Reshape", out[1], flat),
                                 SDX_EMIT(b, "Reshape", sdx_gradient_of(g, node, 0), flat));

@@ -208,6 +208,14 @@ def gradient_through_an_unsupported_type():
                        inits=[helper.make_tensor("t", TensorProto.INT64, [], [1])])
 
 
+@case("node 'n' (Add), on the way to y, broadcasts by attributes, as before version 7", code=4)
+def gradient_through_an_old_broadcast():
+    nodes = [node("Add", ["x", "b"], ["y"], name="n", broadcast=1, axis=0),
+             gradient(xs=["x"], y="y")]
+    return save(nodes, [floats("x", 2, 3), floats("b", 2)], [floats("d", 2, 3)], opset=6,
+                opsets=[(TRAINING, 1)])
+
+
 # ---- bombs ------------------------------------------------------------------
 
 @case("the model would come to more than 500060 nodes, which the limit on nodes allows", code=1)

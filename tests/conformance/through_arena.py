@@ -24,6 +24,11 @@ def wrap(model):
         return None
     copies = []
     defaults = {i.name for i in model.graph.initializer}
+    if model.ir_version < 4:
+        # Every initializer had to be listed as an input there; from version 4 on it need not.
+        inputs = [i for i in model.graph.input if i.name not in defaults]
+        del model.graph.input[:]
+        model.graph.input.extend(inputs)
     for info in model.graph.input:
         if not info.type.HasField("tensor_type") or info.name in defaults or not info.name:
             continue

@@ -3,14 +3,8 @@ import numpy as np
 
 from case import Case, generator, is_integer
 from explained import ORT, REFERENCE, explained
-from families.elementwise_common import (any_shape, legacy, only_as_good_as_float32,
+from families.elementwise_common import (any_shape, largest, legacy, only_as_good_as_float32,
                                          some_attributes)
-
-
-def _largest(values):
-    """What a sum that cancels is exact relative to: the largest number in it, not what is left."""
-    values = np.asarray(values, np.float64)
-    return float(np.abs(values[np.isfinite(values)]).max(initial=0))
 
 
 @generator("Sigmoid")
@@ -28,9 +22,9 @@ def swish(random, schema):
     x = random.array(dtype, shape, -wide, wide, special=0.1)
     attributes = some_attributes(random, schema, alpha=(-2, 2))
     if schema.name == "Swish":
-        return Case([x], attributes, scale=_largest(x))
+        return Case([x], attributes, scale=largest(x))
     linear = random.array(dtype, shape)
-    return Case([x, linear], attributes, scale=_largest(x * linear))
+    return Case([x, linear], attributes, scale=largest(x * linear))
 
 
 @generator("Celu", "Elu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu",
@@ -48,7 +42,7 @@ def gelu(random, schema):
     x = random.array(random.dtype(schema, "T"), any_shape(random), -6, 6, special=0.1)
     # 1 + erf(x / sqrt(2)) and 1 + tanh(...) cancel for negative x.
     return Case([x], {"approximate": random.choice(["none", "tanh"])} if random.chance(0.7) else {},
-                scale=_largest(x))
+                scale=largest(x))
 
 
 @explained("Gelu", REFERENCE, "Erf of a float64 is computed in float32")

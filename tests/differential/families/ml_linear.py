@@ -206,3 +206,26 @@ def _label_one(case, ours, theirs):
            "products, so that its iteration ends elsewhere", domain=DOMAIN)
 def _couples_wrongly(case, ours, theirs):
     return "prob_a" in case.attributes and len(case.attributes["vectors_per_class"]) > 2
+
+
+def _one_score(case):
+    """Two classes told apart by one score, without probabilities."""
+    return len(case.attributes.get("vectors_per_class", [])) == 2 and "prob_a" not in case.attributes
+
+
+@explained("SVMClassifier", REFERENCE,
+           "the vote decides between two classes; the evaluator always answers the second one if no "
+           "coefficient is negative", domain=DOMAIN)
+def _always_the_second(case, ours, theirs):
+    names = next(v for k, v in case.attributes.items() if k.startswith("classlabels_"))
+    return (_one_score(case) and min(case.attributes["coefficients"]) >= 0
+            and all(label == names[1] for label in theirs[0]))
+
+
+@explained("SVMClassifier", REFERENCE,
+           "how one score gives the scores of two classes, and what a transform makes of them, is not "
+           "said; the evaluator transforms -s and s, ONNX Runtime has 1 - s and s for SOFTMAX and "
+           "SOFTMAX_ZERO, and Sardonyx does as ONNX Runtime does, for which such models are made",
+           domain=DOMAIN)
+def _scores_of_one(case, ours, theirs):
+    return _one_score(case) and case.attributes.get("post_transform") in ("SOFTMAX", "SOFTMAX_ZERO")

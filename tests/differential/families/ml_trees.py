@@ -359,3 +359,13 @@ def _leaf_of_the_node(case, ours, theirs):
 def _ends_at_zero(case, ours, theirs):
     members = case.attributes.get("membership_values")
     return members is not None and 0.0 in numpy_helper.to_array(members)
+
+
+@explained("TreeEnsemble", ORT,
+           "BRANCH_MEMBER asks whether the feature is a member of the set; ONNX Runtime cuts off the "
+           "fraction of the feature first, so that -2.5 passes for -2", domain=DOMAIN)
+def _member_without_fraction(case, ours, theirs):
+    members = case.attributes.get("membership_values")
+    x = case.inputs[0][np.isfinite(case.inputs[0])]
+    return members is not None and bool(
+        np.isin(np.trunc(x[x != np.trunc(x)]), numpy_helper.to_array(members)).any())

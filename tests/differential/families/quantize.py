@@ -1,9 +1,10 @@
 """QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear."""
 import ml_dtypes
 import numpy as np
+from onnx import TensorProto
 
 from case import SMALL_FLOATS, Case, generator, is_integer, onnx_dtype
-from explained import REFERENCE, explained
+from explained import ORT, REFERENCE, explained
 from families.elementwise_common import full_range
 
 _FLOAT = np.dtype(np.float32)
@@ -66,10 +67,15 @@ def quantize(random, schema):
         attributes["output_dtype"] = onnx_dtype(zero)
     if "saturate" in schema.attributes and random.chance(0.3):
         attributes["saturate"] = random.integer(0, 1)
-    if "precision" in schema.attributes and random.chance(0.2):
+    if "precision" in schema.attributes and random.chance(0.4):
         attributes["precision"] = onnx_dtype(random.choice([np.float32, np.float16,
                                                             ml_dtypes.bfloat16]))
     return Case(inputs, attributes)
+
+
+@explained("QuantizeLinear", ORT, "does not heed `precision`, and divides in float32")
+def _precision_unheeded(case, ours, theirs):
+    return case.attributes.get("precision", TensorProto.FLOAT) != TensorProto.FLOAT
 
 
 @explained("QuantizeLinear", REFERENCE, "the type of the scale is the precision of the division; the "

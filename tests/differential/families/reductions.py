@@ -32,8 +32,9 @@ def _values(random, operator, dtype, shape):
     if operator == "ReduceProd":
         return random.array(dtype, shape, 0.5, 1.5) if is_float(dtype) else \
             random.array(dtype, shape, -2, 2)
-    if operator == "ReduceLogSumExp" and is_float(dtype) and random.chance(0.5):
-        # exp of these is out of range: the largest has to be taken out first.
+    if operator == "ReduceLogSumExp" and dtype in (np.float32, np.float64) and random.chance(0.3):
+        # exp of these is out of range: the largest has to be taken out first. ONNX Runtime does so
+        # for these types; for others it runs the function body, which does not.
         return random.array(dtype, shape, 700, 1000)
     # NaN is left to the sums: which of NaN and a number is the larger is not said.
     special = 0.1 if operator in SUMS + ("ReduceSumSquare", "ReduceL2") else 0.0
@@ -145,14 +146,6 @@ def _wider_sum(case, ours, theirs):
            "and log on the way")
 def _integer_steps(case, ours, theirs):
     return is_integer(case.inputs[0].dtype)
-
-
-@explained("ReduceLogSumExp", ORT,
-           "has no kernel for 16-bit floats and runs the function body, whose exp overflows, although "
-           "the result is representable and its own kernels of other types give it")
-def _half_overflow(case, ours, theirs):
-    x = case.inputs[0]
-    return is_float(x.dtype) and x.dtype.itemsize == 2 and x.size > 0 and float(x.max()) >= 700
 
 
 @generator("ArgMax", "ArgMin")

@@ -14,7 +14,8 @@ def normalised(random, schema):
     if random.chance(0.15):
         shape = (random.size(), random.integer(17, 200))
     rank = len(shape)
-    values = on_grid(random, dtype, shape, special=0) if schema.name == "Hardmax" and random.chance() else \
+    ties = schema.name == "Hardmax" and random.chance()
+    values = on_grid(random, dtype, shape, special=0) if ties else \
         random.array(dtype, shape, -50 if random.chance(0.2) else -3, 3)
     attributes = {"axis": random.axis(rank, negative=version >= 11)}
     # The default of the first versions, 1, needs two axes or more.

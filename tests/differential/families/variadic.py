@@ -1,6 +1,6 @@
 """Operators of any number of inputs that broadcast, and Where."""
 from case import Case, generator, is_integer
-from families.elementwise_common import any_shape, full_range, legacy
+from families.elementwise_common import any_shape, full_range, largest, legacy
 
 
 @generator("Max", "Min", "Mean", "Sum")
@@ -10,11 +10,15 @@ def variadic(random, schema):
     # Until version 8 all inputs had the same shape.
     shapes = [random.broadcastable(shape) if schema.since_version >= 8 else shape
               for _ in range(count)]
+    if random.chance():
+        shapes[0] = shape  # the evaluator adds into the first
     if is_integer(dtype) and random.chance():
         inputs = [full_range(random, dtype, s) for s in shapes]
     else:
         inputs = [random.array(dtype, s, special=0.06) for s in shapes]
-    return Case(inputs, legacy(random, schema))
+    # What is left of a sum is as exact as the largest number in it allows.
+    scale = largest(*inputs) if schema.name in ("Mean", "Sum") else 0.0
+    return Case(inputs, legacy(random, schema), scale=scale)
 
 
 @generator("Where")
