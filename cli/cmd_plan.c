@@ -278,6 +278,7 @@ static int run(int argc, char **argv) {
     text_list_free(&files);
     text_list_free(&names);
     text_list_free(&dims);
+    dims_free(&session.dims);
     return code;
 }
 

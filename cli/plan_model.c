@@ -59,7 +59,6 @@ void plan_free_model(plan_session *s) {
     sdx_context_release(s->context);
     sdx_program_release(s->program);
     sdx_model_release(s->model);
-    dims_free(&s->dims);
 }
 
 /* ---- what a run takes --------------------------------------------------------------------------------- */
