@@ -1,0 +1,38 @@
+/* kernels.h - the table of kernels for the instruction set at hand, picked once. */
+#ifndef SDX_KERNELS_KERNELS_H
+#define SDX_KERNELS_KERNELS_H
+
+#include <stdint.h>
+
+#include "kernels/tile.h"
+
+typedef struct sdx_kernels {
+    const char *isa;
+    size_t lanes; /* floats of a vector */
+#define SDX_KERNEL(name, parameters) void (*name) parameters;
+#include "kernels/kernels.def"
+#undef SDX_KERNEL
+} sdx_kernels;
+
+/* Each instruction set that this build has. */
+#define SDX_ISA_LIST(isa)                                                                         \
+    extern const sdx_kernels sdx_kernels_##isa;
+SDX_ISA_LIST(base)
+SDX_ISA_LIST(avx2)
+SDX_ISA_LIST(avx512)
+SDX_ISA_LIST(neon)
+#undef SDX_ISA_LIST
+#define SDX_KERNEL(name, parameters)                                                              \
+    void sdx_##name##_base parameters;                                                            \
+    void sdx_##name##_avx2 parameters;                                                            \
+    void sdx_##name##_avx512 parameters;                                                          \
+    void sdx_##name##_neon parameters;
+#include "kernels/kernels.def"
+#undef SDX_KERNEL
+
+/* The best that the machine and SARDONYX_CPU (scalar, avx2, avx512, neon) allow. */
+const sdx_kernels *sdx_kernels_get(void);
+/* The index-th set that can run here, from plain to best; NULL past the end. For tests. */
+const sdx_kernels *sdx_kernels_at(size_t index);
+
+#endif

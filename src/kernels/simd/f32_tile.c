@@ -1,0 +1,169 @@
+/* f32_tile.c - rows times a packed panel, tile by tile; see kernels/tile.h. A tile is as large as the
+ * registers allow: for each row of B, its vectors are loaded once and each row of A gives one
+ * broadcast. Tiles of a block differ by one row at most, since a tile of one or two rows would wait
+ * for its own sums. */
+#include "kernels/simd/simd.h"
+#include "kernels/kernels.h"
+
+SIMD_INLINE vf load_columns(const float *p, size_t columns, size_t v) {
+    if (columns >= (v + 1) * VL) return vf_load(p);
+    return columns > v * VL ? vf_load_n(p, columns - v * VL) : vf_set1(0.0f);
+}
+
+SIMD_INLINE void store_columns(float *p, vf a, size_t columns, size_t v) {
+    if (columns >= (v + 1) * VL) vf_store(p, a);
+    else if (columns > v * VL) vf_store_n(p, a, columns - v * VL);
+}
+
+#define TILE_VECTORS 1
+#define TILE_ROWS 1
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 2
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 4
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 8
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 12
+#include "kernels/simd/f32_tile_template.h"
+#undef TILE_VECTORS
+
+#define TILE_VECTORS 2
+#define TILE_ROWS 1
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 2
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 3
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 4
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 5
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 6
+#include "kernels/simd/f32_tile_template.h"
+#if SIMD_REGISTERS >= 32
+#define TILE_ROWS 8
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 10
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 12
+#include "kernels/simd/f32_tile_template.h"
+#endif
+#undef TILE_VECTORS
+
+#define TILE_VECTORS 3
+#define TILE_ROWS 1
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 2
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 3
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 4
+#include "kernels/simd/f32_tile_template.h"
+#if SIMD_REGISTERS >= 32
+#define TILE_ROWS 6
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 8
+#include "kernels/simd/f32_tile_template.h"
+#endif
+#undef TILE_VECTORS
+
+typedef struct tile_kind {
+    size_t rows;
+    void (*run)(const sdx_tiles *job, size_t first);
+} tile_kind;
+
+/* By width, from the tallest down; each list ends with 1. */
+static const tile_kind kinds_1[] = {
+    {12, tile_12x1}, {8, tile_8x1}, {4, tile_4x1}, {2, tile_2x1}, {1, tile_1x1}};
+static const tile_kind kinds_2[] = {
+#if SIMD_REGISTERS >= 32
+    {12, tile_12x2}, {10, tile_10x2}, {8, tile_8x2},
+#endif
+    {6, tile_6x2}, {5, tile_5x2}, {4, tile_4x2}, {3, tile_3x2}, {2, tile_2x2}, {1, tile_1x2}};
+static const tile_kind kinds_3[] = {
+#if SIMD_REGISTERS >= 32
+    {8, tile_8x3}, {6, tile_6x3},
+#endif
+    {4, tile_4x3}, {3, tile_3x3}, {2, tile_2x3}, {1, tile_1x3}};
+
+/* Activations that are more than a comparison: over what was just stored, while it is near. */
+static void activate(const sdx_tiles *job) {
+    for (size_t i = 0; i < job->row_count; i++)
+        SDX_NAME(sdx_f32_activate)(job->out + i * job->out_stride, job->columns, job->tail.act,
+                                   job->tail.a, job->tail.b);
+}
+
+void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
+    const tile_kind *kinds = job->vectors == 1 ? kinds_1 : job->vectors == 2 ? kinds_2 : kinds_3;
+    size_t row = 0, left = job->row_count;
+    while (left) {
+        /* As many tiles as the tallest would need, all of about the same height. */
+        size_t tiles = (left + kinds->rows - 1) / kinds->rows, wanted = (left + tiles - 1) / tiles;
+        const tile_kind *kind = kinds;
+        while (kind->rows > wanted) kind++;
+        kind->run(job, row);
+        row += kind->rows;
+        left -= kind->rows;
+    }
+    if (job->finish && job->tail.act > SDX_ACT_CLIP) activate(job);
+}
+
+/* One row times `count` panels of two vectors, each `stride` floats behind the last: several sums
+ * at once, so that none waits for itself, and several streams from memory. */
+#define ROW_PANELS 4
+static void row_panels(const sdx_tiles *job, size_t stride) {
+    const float *b = job->panel;
+    vf sum[ROW_PANELS][2];
+    SIMD_UNROLL
+    for (size_t p = 0; p < ROW_PANELS; p++)
+        SIMD_UNROLL
+        for (size_t v = 0; v < 2; v++) {
+            size_t column = (2 * p + v) * VL;
+            sum[p][v] = job->add         ? vf_load(job->out + column)
+                        : job->tail.bias ? vf_load(job->tail.bias + column)
+                                         : vf_set1(0.0f);
+        }
+    for (size_t t = 0; t < job->taps; t++) {
+        const float *a = job->rows[t] + job->offset;
+        for (size_t k = 0; k < job->depth; k++) {
+            const vf x = vf_broadcast(a + k);
+            SIMD_UNROLL
+            for (size_t p = 0; p < ROW_PANELS; p++)
+                SIMD_UNROLL
+                for (size_t v = 0; v < 2; v++)
+                    sum[p][v] = vf_fma(x, vf_load(b + p * stride + v * VL), sum[p][v]);
+            b += 2 * VL;
+        }
+    }
+    const vf low = vf_set1(job->tail.a), high = vf_set1(job->tail.b);
+    SIMD_UNROLL
+    for (size_t p = 0; p < ROW_PANELS; p++)
+        SIMD_UNROLL
+        for (size_t v = 0; v < 2; v++) {
+            size_t column = (2 * p + v) * VL;
+            if (job->finish && job->tail.addend) sum[p][v] += vf_load(job->tail.addend + column);
+            if (job->finish && job->tail.act == SDX_ACT_CLIP)
+                sum[p][v] = vf_clip(sum[p][v], low, high);
+            vf_store(job->out + column, sum[p][v]);
+        }
+}
+
+void SDX_NAME(sdx_f32_row_panels)(const sdx_tiles *job, size_t count, size_t stride) {
+    sdx_tiles part = *job;
+    for (size_t p = 0; p < count;) {
+        part.panel = job->panel + p * stride;
+        part.out = job->out + p * 2 * VL;
+        part.columns = job->columns - p * 2 * VL;
+        if (job->tail.bias) part.tail.bias = job->tail.bias + p * 2 * VL;
+        if (job->tail.addend) part.tail.addend = job->tail.addend + p * 2 * VL;
+        if (count - p >= ROW_PANELS && part.columns >= ROW_PANELS * 2 * VL) {
+            row_panels(&part, stride);
+            p += ROW_PANELS;
+        } else {
+            tile_1x2(&part, 0);
+            p++;
+        }
+    }
+    if (job->finish && job->tail.act > SDX_ACT_CLIP) activate(job);
+}

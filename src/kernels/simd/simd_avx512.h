@@ -1,0 +1,35 @@
+/* simd_avx512.h - vectors of 16 floats with AVX-512F. See simd.h. */
+#ifndef SDX_KERNELS_SIMD_AVX512_H
+#define SDX_KERNELS_SIMD_AVX512_H
+
+#include <immintrin.h>
+
+#define VL             16
+#define SIMD_REGISTERS 32
+typedef __m512 vf;
+
+SIMD_INLINE vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
+SIMD_INLINE void vf_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
+SIMD_INLINE vf vf_set1(float x) { return _mm512_set1_ps(x); }
+SIMD_INLINE vf vf_broadcast(const float *p) { return _mm512_set1_ps(*p); }
+SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+SIMD_INLINE vf vf_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); }
+SIMD_INLINE vf vf_min(vf a, vf b) { return _mm512_min_ps(a, b); }
+SIMD_INLINE vf vf_max(vf a, vf b) { return _mm512_max_ps(a, b); }
+SIMD_INLINE vf vf_round(vf a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+SIMD_INLINE vf vf_sqrt(vf a) { return _mm512_sqrt_ps(a); }
+
+/* The first n lanes, 0 < n < VL; the others are 0, and memory behind them is not touched. */
+SIMD_INLINE __mmask16 simd_lanes(size_t n) { return (__mmask16)((1u << n) - 1u); }
+SIMD_INLINE vf vf_load_n(const float *p, size_t n) {
+    return _mm512_maskz_loadu_ps(simd_lanes(n), p);
+}
+SIMD_INLINE void vf_store_n(float *p, vf a, size_t n) {
+    _mm512_mask_storeu_ps(p, simd_lanes(n), a);
+}
+SIMD_INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
+SIMD_INLINE float vf_largest(vf a) { return _mm512_reduce_max_ps(a); }
+
+#endif

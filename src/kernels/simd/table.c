@@ -1,0 +1,14 @@
+/* table.c - the kernels of one instruction set, as kernels.def lists them. */
+#include "kernels/simd/simd.h"
+#include "kernels/kernels.h"
+
+#define SDX_TEXT_(x) #x
+#define SDX_TEXT(x)  SDX_TEXT_(x)
+
+const sdx_kernels SDX_NAME(sdx_kernels) = {
+    .isa = SDX_TEXT(SDX_ISA),
+    .lanes = VL,
+#define SDX_KERNEL(name, parameters) .name = SDX_NAME(sdx_##name),
+#include "kernels/kernels.def"
+#undef SDX_KERNEL
+};
