@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 
+#include "kernels/depthwise.h"
 #include "kernels/tile.h"
+#include "kernels/winograd.h"
 
 typedef struct sdx_kernels {
     const char *isa;

@@ -1,0 +1,150 @@
+/* conv.c - which way a convolution takes, and packing for it; see conv.h. */
+#include "kernels/conv.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "kernels/conv_ways.h"
+
+static bool is_depthwise(const sdx_conv_shape *s) {
+    return s->groups > 1 && s->channels == s->groups && s->maps == s->groups &&
+           s->kernel_h <= SDX_CONV_DEPTHWISE_ROWS;
+}
+
+/* Seconds do not matter, only which is less: multiply-adds at the speed of the tiles, floats of the
+ * transforms and of weights that come from memory, each weighed by what it costs in multiply-adds. */
+#define COST_TRANSFORM 6.0 /* a float of a transformed tile: loads, a few additions, a store */
+#define COST_WEIGHT 14.0   /* a float of packed weights, read once for each block of rows */
+
+static double winograd_cost(const sdx_conv_shape *s, size_t tile) {
+    size_t n = tile + 2;
+    double tiles = (double)((s->out_h + tile - 1) / tile) * (double)((s->out_w + tile - 1) / tile);
+    double c = (double)s->channels, m = (double)s->maps, points = (double)(n * n);
+    return tiles * points * c * m + COST_TRANSFORM * tiles * points * (c + m) +
+           COST_WEIGHT * points * c * m;
+}
+
+static double tiles_cost(const sdx_conv_shape *s) {
+    double weights = (double)s->channels * (double)s->maps * 9.0;
+    return (double)s->out_h * (double)s->out_w * weights + COST_WEIGHT * weights;
+}
+
+sdx_conv_way sdx_conv_choose(const sdx_conv_shape *s, bool winograd) {
+    if (is_depthwise(s)) return SDX_CONV_DEPTHWISE;
+    if (s->groups == 1 && s->dilation_w == 1 && s->channels <= 4 && s->kernel_w > 1)
+        return SDX_CONV_ROWS;
+    bool fits = s->kernel_h == 3 && s->kernel_w == 3 && s->stride_h == 1 && s->stride_w == 1 &&
+                s->dilation_h == 1 && s->dilation_w == 1 && s->groups == 1 && s->out_h &&
+                s->out_w && s->channels >= 16 && s->maps >= 16;
+    if (!winograd || !fits) return SDX_CONV_TILES;
+    double direct = tiles_cost(s), two = winograd_cost(s, 2), four = winograd_cost(s, 4);
+    if (direct <= two && direct <= four) return SDX_CONV_TILES;
+    return two <= four ? SDX_CONV_WINOGRAD_2 : SDX_CONV_WINOGRAD_4;
+}
+
+const char *sdx_conv_way_name(sdx_conv_way way) {
+    static const char *const names[] = {"tiles", "rows", "depthwise", "winograd 2x2",
+                                        "winograd 4x4"};
+    return names[way];
+}
+
+/* Weights of a matrix product in panels, group by group; then the bias, padded alike; then zeros for
+ * what lies outside the image. */
+sdx_conv_tiles_pack sdx_conv_tiles_layout(const sdx_conv_shape *s, size_t lanes) {
+    sdx_conv_tiles_pack p = {.panels = sdx_panels_of(s->maps / s->groups, lanes)};
+    p.group_depth = s->channels / s->groups;
+    p.depth = p.group_depth * s->kernel_h * s->kernel_w;
+    p.width = sdx_panels_width(&p.panels);
+    p.group_size = p.depth * p.width;
+    p.bias = s->groups * p.group_size;
+    p.zeros = p.bias + s->groups * p.width;
+    return p;
+}
+
+size_t sdx_conv_packed_size(const sdx_conv_shape *s, sdx_conv_way way) {
+    size_t lanes = sdx_kernels_get()->lanes, weights, points, size;
+    if (way == SDX_CONV_DEPTHWISE)
+        return sdx_size_mul(s->kernel_h * s->kernel_w + 1, s->channels, &size) ? size : SIZE_MAX;
+    size_t width = sdx_conv_tiles_layout(s, lanes).width;
+    points = way == SDX_CONV_WINOGRAD_2   ? 16
+             : way == SDX_CONV_WINOGRAD_4 ? 36
+                                          : s->kernel_h * s->kernel_w;
+    bool fits = sdx_size_mul(s->channels, width, &weights) &&
+                sdx_size_mul(weights, points, &weights) &&
+                sdx_size_add(weights, s->groups * width + s->channels, &size);
+    return fits ? size : SIZE_MAX;
+}
+
+typedef struct pack_job {
+    const sdx_conv_shape *shape;
+    const float *weights, *bias;
+    float *packed;
+    sdx_conv_tiles_pack layout;
+} pack_job;
+
+/* Tap after tap: (maps, channels, taps) becomes [tap][channel][map] in panels. */
+static void pack_groups(void *arg, size_t begin, size_t end) {
+    const pack_job *j = arg;
+    const sdx_conv_shape *s = j->shape;
+    const sdx_conv_tiles_pack *p = &j->layout;
+    size_t taps = s->kernel_h * s->kernel_w, maps = s->maps / s->groups;
+    for (size_t g = begin; g < end; g++) {
+        for (size_t t = 0; t < taps; t++) {
+            sdx_panel_source from = {j->weights + g * maps * p->depth + t, taps, p->depth};
+            sdx_panels_fill(&p->panels, from, p->group_depth, t * p->group_depth, p->depth,
+                            j->packed + g * p->group_size);
+        }
+        float *bias = j->packed + p->bias + g * p->width;
+        memset(bias, 0, p->width * sizeof *bias);
+        if (j->bias) memcpy(bias, j->bias + g * maps, maps * sizeof *bias);
+    }
+}
+
+static void pack_depthwise(const pack_job *j) {
+    const sdx_conv_shape *s = j->shape;
+    size_t taps = s->kernel_h * s->kernel_w;
+    float *to = j->packed;
+    for (size_t t = 0; t < taps; t++)
+        for (size_t c = 0; c < s->channels; c++) *to++ = j->weights[c * taps + t];
+    for (size_t c = 0; c < s->channels; c++) *to++ = j->bias ? j->bias[c] : 0.0f;
+}
+
+void sdx_conv_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
+                   const float *weights, const float *bias, float *packed) {
+    pack_job job = {shape, weights, bias, packed,
+                    sdx_conv_tiles_layout(shape, sdx_kernels_get()->lanes)};
+    switch (way) {
+    case SDX_CONV_DEPTHWISE: pack_depthwise(&job); return;
+    case SDX_CONV_WINOGRAD_2:
+    case SDX_CONV_WINOGRAD_4:
+        sdx_winograd_pack(pool, shape, way, weights, bias, packed);
+        return;
+    default: break;
+    }
+    sdx_parallel_for(pool, shape->groups, 1, pack_groups, &job);
+    memset(packed + job.layout.zeros, 0, shape->channels * sizeof *packed);
+}
+
+size_t sdx_conv_scratch_size(const sdx_conv_shape *shape, sdx_conv_way way) {
+    switch (way) {
+    case SDX_CONV_ROWS: return sdx_conv_rows_scratch(shape);
+    case SDX_CONV_WINOGRAD_2:
+    case SDX_CONV_WINOGRAD_4: return sdx_winograd_scratch(shape, way);
+    default: return 0;
+    }
+}
+
+void sdx_conv_run_packed(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
+                         const float *packed, const float *x, float *out, const sdx_tail *tail,
+                         float *scratch) {
+    if (!shape->batch || !shape->out_h || !shape->out_w || !shape->maps) return;
+    switch (way) {
+    case SDX_CONV_DEPTHWISE: sdx_conv_depthwise(pool, shape, packed, x, out, tail); break;
+    case SDX_CONV_WINOGRAD_2:
+    case SDX_CONV_WINOGRAD_4:
+        sdx_winograd_run(pool, shape, way, packed, x, out, tail, scratch);
+        break;
+    case SDX_CONV_ROWS: sdx_conv_rows(pool, shape, packed, x, out, tail, scratch); break;
+    default: sdx_conv_tiles(pool, shape, packed, x, out, tail); break;
+    }
+}

@@ -1,0 +1,175 @@
+/* conv_tiles.c - convolution as a product of rows of pixels with packed weights: TILES and ROWS of
+ * conv.h. */
+#include <string.h>
+
+#include "kernels/conv_ways.h"
+#include "kernels/product.h"
+
+typedef struct image {
+    const sdx_conv_shape *shape;
+    const float *x, *zeros;
+} image;
+
+/* Taps of an output pixel whose window lies inside the image. */
+static void fill_inside(const sdx_conv_shape *s, const float *corner, size_t tap, size_t taps,
+                        const float **to) {
+    size_t ky = tap / s->kernel_w, kx = tap % s->kernel_w;
+    for (size_t t = 0; t < taps; t++) {
+        to[t] = corner + (ky * s->dilation_h * s->in_w + kx * s->dilation_w) * s->channels;
+        if (++kx == s->kernel_w) {
+            kx = 0;
+            ky++;
+        }
+    }
+}
+
+static void fill_edge(const image *im, size_t n, ptrdiff_t top, ptrdiff_t left, size_t tap,
+                      size_t taps, const float **to) {
+    const sdx_conv_shape *s = im->shape;
+    for (size_t t = 0; t < taps; t++) {
+        ptrdiff_t y = top + (ptrdiff_t)((tap + t) / s->kernel_w * s->dilation_h);
+        ptrdiff_t x = left + (ptrdiff_t)((tap + t) % s->kernel_w * s->dilation_w);
+        bool inside = y >= 0 && (size_t)y < s->in_h && x >= 0 && (size_t)x < s->in_w;
+        to[t] = inside ? im->x + ((n * s->in_h + (size_t)y) * s->in_w + (size_t)x) * s->channels
+                       : im->zeros;
+    }
+}
+
+static void fill_pixels(const sdx_product *product, size_t first, size_t count, size_t tap,
+                        size_t taps, const float **to) {
+    const image *im = product->user;
+    const sdx_conv_shape *s = im->shape;
+    size_t ox = first % s->out_w, rest = first / s->out_w, oy = rest % s->out_h;
+    size_t n = rest / s->out_h;
+    ptrdiff_t reach_h = (ptrdiff_t)((s->kernel_h - 1) * s->dilation_h);
+    ptrdiff_t reach_w = (ptrdiff_t)((s->kernel_w - 1) * s->dilation_w);
+    for (size_t i = 0; i < count; i++, to += taps) {
+        ptrdiff_t top = (ptrdiff_t)(oy * s->stride_h) - (ptrdiff_t)s->pad_top;
+        ptrdiff_t left = (ptrdiff_t)(ox * s->stride_w) - (ptrdiff_t)s->pad_left;
+        if (top >= 0 && left >= 0 && top + reach_h < (ptrdiff_t)s->in_h &&
+            left + reach_w < (ptrdiff_t)s->in_w) {
+            size_t at = ((n * s->in_h + (size_t)top) * s->in_w + (size_t)left) * s->channels;
+            fill_inside(s, im->x + at, tap, taps, to);
+        } else {
+            fill_edge(im, n, top, left, tap, taps, to);
+        }
+        if (++ox < s->out_w) continue;
+        ox = 0;
+        if (++oy < s->out_h) continue;
+        oy = 0;
+        n++;
+    }
+}
+
+static sdx_product product_of(const sdx_conv_shape *s, const float *packed, float *out,
+                              const sdx_tail *tail) {
+    sdx_conv_tiles_pack p = sdx_conv_tiles_layout(s, sdx_kernels_get()->lanes);
+    return (sdx_product){.rows = s->batch * s->out_h * s->out_w,
+                         .taps = s->kernel_h * s->kernel_w,
+                         .depth = p.group_depth,
+                         .groups = s->groups,
+                         .panels = p.panels,
+                         .packed = packed,
+                         .bias = packed + p.bias,
+                         .out = out,
+                         .out_stride = s->maps,
+                         .tail = *tail};
+}
+
+void sdx_conv_tiles(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
+                    const float *x, float *out, const sdx_tail *tail) {
+    sdx_conv_tiles_pack layout = sdx_conv_tiles_layout(shape, sdx_kernels_get()->lanes);
+    image im = {shape, x, packed + layout.zeros};
+    sdx_product product = product_of(shape, packed, out, tail);
+    product.fill = fill_pixels;
+    product.user = &im;
+    sdx_product_run(pool, &product);
+}
+
+/* ---- few channels ----------------------------------------------------------------------------- */
+
+/* Rows and columns of the padded image that windows reach. */
+static size_t padded_h(const sdx_conv_shape *s) {
+    return (s->out_h - 1) * s->stride_h + (s->kernel_h - 1) * s->dilation_h + 1;
+}
+static size_t padded_w(const sdx_conv_shape *s) {
+    return (s->out_w - 1) * s->stride_w + s->kernel_w;
+}
+
+size_t sdx_conv_rows_scratch(const sdx_conv_shape *s) {
+    return padded_h(s) * padded_w(s) * s->channels;
+}
+
+typedef struct padding {
+    const sdx_conv_shape *shape;
+    const float *x; /* one image */
+    float *to;
+} padding;
+
+/* One row of the padded image. */
+static void pad_row(const padding *p, size_t row) {
+    const sdx_conv_shape *s = p->shape;
+    size_t width = padded_w(s), c = s->channels;
+    float *to = p->to + row * width * c;
+    size_t left = s->pad_left < width ? s->pad_left : width;
+    size_t inner = width - left < s->in_w ? width - left : s->in_w;
+    if (row < s->pad_top || row - s->pad_top >= s->in_h) {
+        memset(to, 0, width * c * sizeof *to);
+        return;
+    }
+    memset(to, 0, left * c * sizeof *to);
+    memset(to + (left + inner) * c, 0, (width - left - inner) * c * sizeof *to);
+    size_t y = row - s->pad_top;
+    to += left * c;
+    if (!s->planar) {
+        memcpy(to, p->x + y * s->in_w * c, inner * c * sizeof *to);
+    } else if (c == 3) {
+        const float *a = p->x + y * s->in_w, *b = a + s->in_h * s->in_w, *d = b + s->in_h * s->in_w;
+        for (size_t i = 0; i < inner; i++) {
+            to[3 * i] = a[i];
+            to[3 * i + 1] = b[i];
+            to[3 * i + 2] = d[i];
+        }
+    } else {
+        for (size_t k = 0; k < c; k++) {
+            const float *from = p->x + (k * s->in_h + y) * s->in_w;
+            for (size_t i = 0; i < inner; i++) to[i * c + k] = from[i];
+        }
+    }
+}
+
+static void pad_rows(void *arg, size_t begin, size_t end) {
+    for (size_t row = begin; row < end; row++) pad_row(arg, row);
+}
+
+static void fill_runs(const sdx_product *product, size_t first, size_t count, size_t tap,
+                      size_t taps, const float **to) {
+    const padding *p = product->user;
+    const sdx_conv_shape *s = p->shape;
+    size_t row = padded_w(s) * s->channels, ox = first % s->out_w, oy = first / s->out_w;
+    for (size_t i = 0; i < count; i++) {
+        const float *at =
+            p->to + (oy * s->stride_h + tap * s->dilation_h) * row + ox * s->stride_w * s->channels;
+        for (size_t t = 0; t < taps; t++, at += s->dilation_h * row) *to++ = at;
+        if (++ox < s->out_w) continue;
+        ox = 0;
+        oy++;
+    }
+}
+
+void sdx_conv_rows(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
+                   const float *x, float *out, const sdx_tail *tail, float *scratch) {
+    size_t outs = shape->out_h * shape->out_w;
+    for (size_t n = 0; n < shape->batch; n++) {
+        padding p = {shape, x + n * shape->in_h * shape->in_w * shape->channels, scratch};
+        sdx_parallel_for(pool, padded_h(shape), 32, pad_rows, &p);
+        sdx_product product = product_of(shape, packed, out + n * outs * shape->maps, tail);
+        if (tail->addend) product.tail.addend += n * outs * tail->addend_stride;
+        product.rows = outs;
+        product.taps = shape->kernel_h;
+        product.depth *= shape->kernel_w;
+        product.fill = fill_runs;
+        product.user = &p;
+        sdx_product_run(pool, &product);
+    }
+}

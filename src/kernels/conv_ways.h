@@ -1,0 +1,33 @@
+/* conv_ways.h - private to conv*.c and winograd.c: the ways of conv.h one by one. */
+#ifndef SDX_KERNELS_CONV_WAYS_H
+#define SDX_KERNELS_CONV_WAYS_H
+
+#include "kernels/conv.h"
+#include "kernels/panels.h"
+
+/* Where things lie in packed weights of TILES and ROWS, in floats. */
+typedef struct sdx_conv_tiles_pack {
+    sdx_panels panels; /* of one group */
+    size_t group_depth, depth; /* channels of a group; times the taps */
+    size_t width;      /* of a group's panels */
+    size_t group_size; /* floats of a group's weights */
+    size_t bias, zeros; /* where they begin */
+} sdx_conv_tiles_pack;
+sdx_conv_tiles_pack sdx_conv_tiles_layout(const sdx_conv_shape *shape, size_t lanes);
+
+void sdx_conv_tiles(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
+                    const float *x, float *out, const sdx_tail *tail);
+size_t sdx_conv_rows_scratch(const sdx_conv_shape *shape);
+void sdx_conv_rows(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
+                   const float *x, float *out, const sdx_tail *tail, float *scratch);
+#define SDX_CONV_DEPTHWISE_ROWS 64 /* of a kernel: their pointers stand on the stack */
+void sdx_conv_depthwise(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
+                        const float *x, float *out, const sdx_tail *tail);
+void sdx_winograd_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
+                       const float *weights, const float *bias, float *packed);
+size_t sdx_winograd_scratch(const sdx_conv_shape *shape, sdx_conv_way way);
+void sdx_winograd_run(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
+                      const float *packed, const float *x, float *out, const sdx_tail *tail,
+                      float *scratch);
+
+#endif

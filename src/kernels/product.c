@@ -1,0 +1,117 @@
+/* product.c - see product.h. A block of rows meets all panels of a task before the next one does, and
+ * only as much of the depth at a time as leaves a panel in the first-level cache. */
+#include "kernels/product.h"
+
+#define POINTERS    416 /* on the stack: rows of a block times taps of a block */
+#define MOST_ROWS   96
+#define PANEL_DEPTH 256 /* rows of a panel: 16 KiB of two vectors of 8 floats */
+#define FEW_ROWS    6   /* so few that a panel is met once or twice: no need to cut its depth */
+
+typedef struct plan {
+    const sdx_product *product;
+    const sdx_kernels *kernels;
+    size_t block_rows, row_blocks;
+    size_t tap_step;          /* taps of a block */
+    size_t depth_step;        /* floats of each tap; less than the depth for one tap only */
+    size_t panels_all, panels_step, panel_parts; /* panels of all groups; of a task */
+} plan;
+
+static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static plan make_plan(const sdx_product *product, size_t threads) {
+    plan p = {.product = product, .kernels = sdx_kernels_get()};
+    size_t depth = product->depth ? product->depth : 1;
+    if (product->rows <= FEW_ROWS) {
+        p.tap_step = least(product->taps, POINTERS / FEW_ROWS);
+        p.depth_step = depth;
+    } else if (depth >= PANEL_DEPTH) {
+        p.tap_step = 1;
+        p.depth_step = divide_up(depth, divide_up(depth, PANEL_DEPTH));
+    } else {
+        size_t taps = least(PANEL_DEPTH / depth, POINTERS / 8);
+        p.tap_step = divide_up(product->taps, divide_up(product->taps, taps));
+        p.depth_step = depth;
+    }
+    p.block_rows = least(least(POINTERS / p.tap_step, MOST_ROWS), product->rows);
+    p.panels_all = product->groups * product->panels.count;
+    /* Enough tasks that no thread waits long for the last one. */
+    p.row_blocks = divide_up(product->rows, p.block_rows);
+    size_t wanted = threads > 1 ? threads * 4 : 1;
+    if (p.row_blocks < wanted && product->rows > 24 * wanted) {
+        p.block_rows = divide_up(product->rows, wanted);
+        p.row_blocks = divide_up(product->rows, p.block_rows);
+    }
+    size_t parts = least(divide_up(wanted, p.row_blocks), p.panels_all);
+    p.panels_step = divide_up(p.panels_all, parts);
+    p.panel_parts = divide_up(p.panels_all, p.panels_step);
+    return p;
+}
+
+/* One panel against the rows of `job`; for a single row, all neighbouring panels of two vectors. */
+static size_t run_panel(const plan *p, sdx_tiles *job, size_t panel, size_t last, size_t k,
+                        size_t depth_at) {
+    const sdx_product *product = p->product;
+    const sdx_panels *panels = &product->panels;
+    size_t group = panel / panels->count, index = panel % panels->count;
+    size_t width = sdx_panels_width(panels), depth = product->taps * product->depth;
+    size_t first = sdx_panel_first(panels, index), vectors = sdx_panel_vectors(panels, index);
+    size_t column = group * panels->columns + first;
+    sdx_tiles tiles = *job;
+    tiles.panel = product->packed + group * width * depth + first * depth +
+                  k * vectors * panels->lanes;
+    tiles.vectors = vectors;
+    tiles.columns = panels->columns - first;
+    tiles.offset = group * product->depth + depth_at;
+    tiles.out = job->out + column;
+    if (product->bias) tiles.tail.bias = product->bias + group * width + first;
+    if (job->tail.addend) tiles.tail.addend = job->tail.addend + column;
+    size_t count = 0;
+    while (job->row_count == 1 && index + count < panels->count && panel + count < last &&
+           sdx_panel_vectors(panels, index + count) == 2)
+        count++;
+    if (count > 1) {
+        size_t stride = 2 * panels->lanes * depth;
+        tiles.columns = least(tiles.columns, count * 2 * panels->lanes);
+        p->kernels->f32_row_panels(&tiles, count, stride);
+        return count;
+    }
+    tiles.columns = least(tiles.columns, vectors * panels->lanes);
+    p->kernels->f32_tiles(&tiles);
+    return 1;
+}
+
+static void run_task(const plan *p, size_t task) {
+    const sdx_product *product = p->product;
+    size_t first = task / p->panel_parts * p->block_rows;
+    size_t panel = task % p->panel_parts * p->panels_step;
+    size_t last = least(panel + p->panels_step, p->panels_all);
+    const float *pointers[POINTERS];
+    sdx_tiles job = {.rows = pointers, .row_count = least(p->block_rows, product->rows - first),
+                     .out_stride = product->out_stride,
+                     .out = product->out + first * product->out_stride, .tail = product->tail};
+    job.tail.bias = NULL;
+    if (job.tail.addend) job.tail.addend += first * job.tail.addend_stride;
+    for (size_t tap = 0; tap < product->taps; tap += p->tap_step) {
+        size_t taps = least(p->tap_step, product->taps - tap);
+        product->fill(product, first, job.row_count, tap, taps, pointers);
+        job.taps = job.row_taps = taps;
+        for (size_t at = 0; at < product->depth || at == 0; at += p->depth_step) {
+            job.depth = least(p->depth_step, product->depth - at);
+            job.add = tap > 0 || at > 0;
+            job.finish = tap + taps == product->taps && at + job.depth == product->depth;
+            for (size_t i = panel; i < last;)
+                i += run_panel(p, &job, i, last, tap * product->depth + at, at);
+        }
+    }
+}
+
+static void run_tasks(void *arg, size_t begin, size_t end) {
+    for (size_t task = begin; task < end; task++) run_task(arg, task);
+}
+
+void sdx_product_run(sdx_pool *pool, const sdx_product *product) {
+    if (!product->rows || !product->panels.columns) return;
+    plan p = make_plan(product, sdx_pool_threads(pool));
+    sdx_parallel_for(pool, p.row_blocks * p.panel_parts, 1, run_tasks, &p);
+}
