@@ -134,7 +134,7 @@ void report_model_buffers(plan_session *s) {
         sdx_plan_problem_get(s->problem, i, &buffer);
         json_object(&s->json, NULL);
         json_string(&s->json, "name", info.name);
-        json_bool(&s->json, "scratch", info.value == SDX_NO_INDEX);
+        json_bool(&s->json, "scratch", info.is_scratch);
         if (info.value != SDX_NO_INDEX) {
             text_clear(&t);
             text_add_type(&t, s->model, info.value);
@@ -165,7 +165,7 @@ static void print_symbolic(plan_session *s, size_t i, const sdx_buffer_info *inf
     if (s->as_json) {
         json_object(&s->json, NULL);
         json_string(&s->json, "name", info->name);
-        json_bool(&s->json, "scratch", info->value == SDX_NO_INDEX);
+        json_bool(&s->json, "scratch", info->is_scratch);
         json_integer(&s->json, "first_step", info->first_step);
         json_integer(&s->json, "last_step", info->last_step);
         json_string(&s->json, "size", size);
@@ -179,7 +179,7 @@ static void print_symbolic(plan_session *s, size_t i, const sdx_buffer_info *inf
     printf("%*s ", strlen(size) < 32 ? (int)(32 - strlen(size)) : 0, "");
     put_safe(stdout, offset);
     printf("%*s ", strlen(offset) < 32 ? (int)(32 - strlen(offset)) : 0, "");
-    if (info->value == SDX_NO_INDEX) fputs("scratch of ", stdout);
+    if (info->is_scratch) fputs("scratch of ", stdout);
     put_safe(stdout, info->name);
     putchar('\n');
 }

@@ -65,7 +65,7 @@ static bool fill_buffers(const plan_session *s, arena_buffer *buffers, char **de
         if (s->program) {
             sdx_buffer_info info = {.struct_size = sizeof info};
             sdx_program_get_buffer(s->program, i, &info);
-            scratch = info.value == SDX_NO_INDEX;
+            scratch = info.is_scratch;
         }
         buffers[i] = (arena_buffer){.name = from.id, .detail = details[i], .size = from.size,
                                     .lower = from.lower, .upper = from.upper, .scratch = scratch};

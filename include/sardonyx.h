@@ -344,17 +344,20 @@ SDX_API sdx_status sdx_program_create(const sdx_model *model, const sdx_program_
                                       sdx_program **out, sdx_error *error);
 SDX_API void sdx_program_release(sdx_program *program);
 SDX_API size_t sdx_program_step_count(const sdx_program *program);
-/* The node that a step of the main graph runs, in the order of running; SDX_NO_INDEX past the end. */
+/* The node that a step of the main graph runs, in the order of running; SDX_NO_INDEX past the end.
+ * Of several nodes that became one step, the one that does most of the work. */
 SDX_API uint32_t sdx_program_step_node(const sdx_program *program, size_t step);
 
 /* The arena is divided into buffers, each live from one step to another. */
 typedef struct sdx_buffer_info {
     size_t struct_size;
     const char *name;  /* of the value; of the node, for scratch */
-    uint32_t value;    /* the value that gives the buffer its size; SDX_NO_INDEX: scratch */
+    uint32_t value;    /* the value that gives the buffer its size; SDX_NO_INDEX: scratch, or a
+                        * value that the model does not have */
     uint32_t node;     /* that makes the value or uses the scratch */
     uint32_t first_step, last_step; /* both included; the latter may be one past the end: an output */
     size_t value_count; /* values that live in it, one after the other or side by side */
+    bool is_scratch;
 } sdx_buffer_info;
 SDX_API size_t sdx_program_buffer_count(const sdx_program *program);
 SDX_API sdx_status sdx_program_get_buffer(const sdx_program *program, size_t index,
@@ -417,7 +420,7 @@ typedef struct sdx_memory_info {
     size_t arena_bytes;  /* that the bound plan needs */
     size_t arena_used;   /* highest byte that a step was handed in the last run */
     size_t heap_peak;    /* run-time heap: values whose shape depends on data */
-    size_t constant_bytes; /* copied out of the file for this program */
+    size_t constant_bytes; /* copied out of the file, or computed, for this program */
     size_t naive_bytes;  /* sum of all intermediates, for comparison */
     size_t scratch_bytes; /* largest scratch memory of a step; lies in the arena too */
     size_t mapped_bytes;  /* the model file, where it is mapped: pages come and go */

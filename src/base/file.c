@@ -75,6 +75,17 @@ void sdx_file_close(sdx_file *file) {
     memset(file, 0, sizeof *file);
 }
 
+bool sdx_file_forget(const sdx_file *file, const void *data, size_t size) {
+    uintptr_t begin = (uintptr_t)file->data, at = (uintptr_t)data;
+    if (!file->data || at < begin || at - begin > file->size || size > file->size - (at - begin))
+        return false;
+    if (!file->mapped) return true;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = (at + page - 1) / page * page, last = (at + size) / page * page;
+    if (first < last) madvise((void *)first, last - first, MADV_DONTNEED);
+    return true;
+}
+
 static bool write_all(int fd, const void *data, size_t size) {
     const char *bytes = data;
     while (size) {

@@ -9,7 +9,7 @@
 
 static sdx_status bind_dim(sdx_context *context, int64_t *symbols, const sdx_value_def *input,
                            int32_t axis, int64_t size, sdx_error *error) {
-    const sdx_expr_pool *pool = context->program->module->pool;
+    const sdx_expr_pool *pool = context->program->model->module->pool;
     sdx_expr dim = input->type.dims[axis];
     if (sdx_expr_is_const(dim)) {
         if (sdx_expr_value(dim) == size) return SDX_STATUS_OK;
@@ -28,11 +28,12 @@ static sdx_status bind_dim(sdx_context *context, int64_t *symbols, const sdx_val
                     (long long)symbols[symbol]);
 }
 
+/* By the model's own types: in the program's, sizes that are fixed have no symbol any more. */
 static sdx_status bind_input(sdx_context *context, int64_t *symbols, uint32_t index,
                              sdx_error *error) {
-    const sdx_program *program = context->program;
-    sdx_id id = sdx_graph_at(program->module, 0)->inputs[index];
-    const sdx_value_def *input = sdx_value_at(program->module, id);
+    const sdx_module *model = context->program->model->module;
+    sdx_id id = sdx_graph_at(model, 0)->inputs[index];
+    const sdx_value_def *input = sdx_value_at(model, id);
     sdx_value *value = context->slots[id];
     if (!value)
         return sdx_fail(error, SDX_STATUS_BAD_INPUT, "input '%.64s' is not set", input->name);
@@ -58,7 +59,9 @@ static sdx_status check_input_expressions(sdx_context *context, sdx_error *error
             int64_t wanted = sdx_expr_result(input->type.dims[axis], context->results);
             if (wanted == value->tensor.dims[axis]) continue;
             char text[128];
-            sdx_expr_text(module->pool, input->type.dims[axis], text, sizeof text);
+            const sdx_module *model = context->program->model->module;
+            sdx_expr_text(model->pool, sdx_value_at(model, graph->inputs[i])->type.dims[axis], text,
+                          sizeof text);
             return sdx_fail(error, SDX_STATUS_BAD_INPUT,
                             "input '%.64s' has size %lld in dimension %d, the model expects %s "
                             "(%lld)",
@@ -107,7 +110,7 @@ static sdx_status check_constraints(sdx_context *context, sdx_error *error) {
             sdx_fail(error, SDX_STATUS_BAD_INPUT, "%s: %s has no value for these input shapes%s",
                      c->what, text, sizes);
         }
-        sdx_error_set_node(error, node->name, node->op_type);
+        sdx_program_blame(context->program, node, error);
         return SDX_STATUS_BAD_INPUT;
     }
     return SDX_STATUS_OK;
@@ -123,7 +126,7 @@ static sdx_status over_limit(sdx_context *context, sdx_id id, sdx_error *error) 
     sdx_fail(error, SDX_STATUS_LIMIT,
              "output '%.64s' of type %.200s%s is larger than the limit or any machine allows",
              def->name, text, sizes);
-    sdx_error_set_node(error, node->name, node->op_type);
+    sdx_program_blame(context->program, node, error);
     return SDX_STATUS_LIMIT;
 }
 
@@ -144,7 +147,7 @@ static sdx_status size_value(sdx_context *context, sdx_id id, sdx_error *error) 
                  dims[i] == SDX_EVAL_FAILED ? "has no value for these input shapes"
                                             : "is negative for these input shapes",
                  sizes);
-        sdx_error_set_node(error, node->name, node->op_type);
+        sdx_program_blame(context->program, node, error);
         return SDX_STATUS_BAD_INPUT;
     }
     void *data = value->tensor.data;
@@ -156,14 +159,14 @@ static sdx_status size_value(sdx_context *context, sdx_id id, sdx_error *error) 
 
 static sdx_status size_buffer(sdx_context *context, const sdx_planned *planned, size_t *size,
                               sdx_error *error) {
-    int64_t bytes = sdx_expr_result(planned->bytes, context->plan_results);
+    int64_t bytes = sdx_expr_result(planned->bytes, context->results);
     if (bytes >= 0 && (uint64_t)bytes <= SIZE_MAX / 2 &&
         sdx_size_align((size_t)bytes, SDX_CACHE_LINE, size) && *size <= context->heap.limit)
         return SDX_STATUS_OK;
     if (planned->value != SDX_NONE) return over_limit(context, planned->value, error);
     const sdx_node *node = context->program->blocks[0].steps[planned->first].node;
     sdx_fail(error, SDX_STATUS_LIMIT, "its scratch memory passes the limit");
-    sdx_error_set_node(error, node->name, node->op_type);
+    sdx_program_blame(context->program, node, error);
     return SDX_STATUS_LIMIT;
 }
 
@@ -196,7 +199,8 @@ static const char *largest_part(const sdx_context *context, char *buffer, size_t
     uint32_t most = 0;
     for (uint32_t i = 1; i < program->planned_count; i++)
         if (context->buffers[i].size > context->buffers[most].size) most = i;
-    const sdx_node *node = program->blocks[0].steps[program->planned[most].first].node;
+    const sdx_node *node = sdx_program_origin(
+        program, program->blocks[0].steps[program->planned[most].first].node);
     snprintf(buffer, size, "the largest part, %zu bytes, is for node '%.64s' (%.64s)",
              context->buffers[most].size, node->name, node->op_type);
     return buffer;
@@ -226,7 +230,7 @@ static sdx_status provide_arena(sdx_context *context, sdx_error *error) {
 }
 
 static size_t offset_of(const sdx_context *context, const sdx_slot_info *slot) {
-    return (size_t)sdx_expr_result(slot->offset, context->plan_results);
+    return (size_t)sdx_expr_result(slot->offset, context->results);
 }
 
 /* Addresses: arena values in their buffer, views in the bytes that they look at. */
@@ -259,7 +263,7 @@ static sdx_status check_places(const sdx_context *context, sdx_error *error) {
         sdx_id id = program->storage_values[i];
         const sdx_slot_info *slot = &program->slots[id];
         if (slot->place != SDX_PLACE_ARENA && slot->place != SDX_PLACE_ALIAS) continue;
-        int64_t offset = sdx_expr_result(slot->offset, context->plan_results);
+        int64_t offset = sdx_expr_result(slot->offset, context->results);
         const sdx_tensor *tensor = &context->storage[i].tensor;
         size_t bytes = tensor->count * sdx_dtype_size(tensor->dtype);
         bool good = offset >= 0;
@@ -275,7 +279,7 @@ static sdx_status check_places(const sdx_context *context, sdx_error *error) {
 }
 
 static sdx_status check_fixed(const sdx_context *context, sdx_error *error) {
-    const sdx_expr_pool *pool = context->program->module->pool;
+    const sdx_expr_pool *pool = context->program->model->module->pool;
     for (size_t i = 0; i < sdx_expr_symbol_count(pool); i++) {
         int64_t fixed = context->program->fixed[i], bound = context->symbols[i];
         if (fixed >= 0 && bound >= 0 && bound != fixed)
@@ -291,7 +295,6 @@ sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
     context->planned = false;
     SDX_TRY(check_fixed(context, error));
     SDX_TRY(check_constraints(context, error));
-    sdx_expr_evaluate(program->pool, context->symbols, context->plan_results);
     for (uint32_t i = 0; i < program->storage_count; i++) {
         sdx_id id = program->storage_values[i];
         sdx_place place = program->slots[id].place;
@@ -314,7 +317,7 @@ sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
 sdx_status sdx_context_bind(sdx_context *context, sdx_error *error) {
     const sdx_program *program = context->program;
     const sdx_module *module = program->module;
-    size_t count = sdx_expr_symbol_count(module->pool);
+    size_t count = sdx_expr_symbol_count(program->pool);
     int64_t *fresh = context->symbols + count; /* the second half: the binding being made */
     for (size_t i = 0; i < count; i++) fresh[i] = -1;
     for (uint32_t i = 0; i < sdx_graph_at(module, 0)->input_count; i++)
@@ -323,7 +326,8 @@ sdx_status sdx_context_bind(sdx_context *context, sdx_error *error) {
     if (!same) {
         context->bound = false;
         if (count) memcpy(context->symbols, fresh, count * sizeof *fresh);
-        sdx_expr_evaluate(module->pool, context->symbols, context->results);
+        SDX_TRY(check_fixed(context, error));
+        sdx_expr_evaluate(program->pool, context->symbols, context->results);
     }
     /* Also where the symbols are as before: they alone do not say what was handed in. */
     SDX_TRY(check_input_expressions(context, error));

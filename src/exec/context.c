@@ -98,8 +98,6 @@ static sdx_status make_tables(sdx_context *context, sdx_error *error) {
     context->results =
         sdx_arena_array(memory, sdx_expr_pool_size(module->pool) + 1, sizeof(int64_t));
     context->buffers = sdx_arena_array(memory, (size_t)program->planned_count + 1, sizeof(sdx_buffer));
-    context->plan_results =
-        sdx_arena_array(memory, sdx_expr_pool_size(program->pool) + 1, sizeof(int64_t));
     context->in_info = sdx_arena_array(memory, (size_t)program->max_inputs + 1, sizeof(sdx_infer_in));
     context->out_info =
         sdx_arena_array(memory, (size_t)program->max_outputs + 1, sizeof(sdx_infer_out));
@@ -108,8 +106,8 @@ static sdx_status make_tables(sdx_context *context, sdx_error *error) {
     context->input_set = sdx_arena_array(
         memory, (size_t)sdx_graph_at(module, 0)->input_count + 1, sizeof(bool));
     bool have = context->storage && context->slots && context->edges && context->wanted &&
-                context->symbols && context->results && context->buffers && context->plan_results &&
-                context->in_info && context->out_info && context->in_dims && context->input_set;
+                context->symbols && context->results && context->buffers && context->in_info &&
+                context->out_info && context->in_dims && context->input_set;
     if (!have) return sdx_fail_memory(error, 0, "the context");
     init_storage(context);
     return SDX_STATUS_OK;
@@ -226,7 +224,7 @@ sdx_status sdx_context_set_input(sdx_context *context, size_t index, const sdx_t
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "input %zu has no data", index);
     sdx_id id = graph->inputs[index];
     const sdx_value given = {.kind = SDX_KIND_TENSOR, .tensor = checked};
-    SDX_TRY(sdx_check_input(context->program->module, id, &given, error));
+    SDX_TRY(sdx_check_input(context->program->model->module, id, &given, error));
     sdx_value *value = &context->storage[context->program->slots[id].index];
     value->kind = SDX_KIND_TENSOR;
     value->tensor = checked;
@@ -242,7 +240,7 @@ sdx_status sdx_context_set_input_value(sdx_context *context, size_t index, sdx_v
     if (!context || !value)
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
                         "sdx_context_set_input_value: NULL given");
-    const sdx_module *module = context->program->module;
+    const sdx_module *module = context->program->model->module;
     if (index >= sdx_graph_at(module, 0)->input_count) return no_such_input(context, index, error);
     SDX_TRY(sdx_check_input(module, sdx_graph_at(module, 0)->inputs[index], value, error));
     put_input(context, index, sdx_value_retain(value));
@@ -312,12 +310,14 @@ void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info) {
                             .arena_bytes = context->arena_needed,
                             .arena_used = context->arena_used,
                             .heap_peak = atomic_load(&context->heap.peak),
-                            .constant_bytes = context->program->constant_bytes,
+                            .constant_bytes = context->program->constant_bytes +
+                                              context->program->module->owned_bytes,
                             .naive_bytes = context->naive_bytes,
                             .scratch_bytes = context->scratch_bytes,
                             .mapped_bytes = (size_t)context->program->model->file_bytes,
-                            .model_bytes = context->program->module->arena.total,
-                            .program_bytes = context->program->arena.total -
+                            .model_bytes = sdx_module_bytes(context->program->model->module),
+                            .program_bytes = sdx_module_bytes(context->program->module) +
+                                             context->program->arena.total -
                                              context->program->constant_bytes,
                             .context_bytes = context->memory.total + sizeof *context};
     memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);

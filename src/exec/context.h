@@ -24,8 +24,7 @@ struct sdx_context {
     sdx_value **slots;   /* by value id: what is there now; NULL: nothing */
     sdx_value **edges;   /* by step: pointers handed to the body */
     bool *wanted;        /* by edge, for outputs */
-    int64_t *symbols, *results; /* binding, and the value of every expression of the model */
-    int64_t *plan_results; /* the same of the program's pool */
+    int64_t *symbols, *results; /* binding, and the value of every expression of the program */
     sdx_buffer *buffers;
     sdx_infer_in *in_info;
     sdx_infer_out *out_info;

@@ -61,13 +61,15 @@ static sdx_status find_needed(sdx_lowering *l) {
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
-static sdx_status add_constant(sdx_lowering *l, sdx_value *slot, const sdx_const *constant) {
+/* `plain`: its elements are read; otherwise its shape alone is, by rules during the run. */
+static sdx_status add_constant(sdx_lowering *l, sdx_value *slot, const sdx_const *constant,
+                               bool plain) {
     sdx_program *program = l->program;
     atomic_init(&slot->references, 1);
     slot->kind = SDX_KIND_TENSOR;
     slot->borrowed = true;
-    void *data = (void *)(uintptr_t)constant->data;
-    if (!sdx_const_in_place(constant)) {
+    void *data = plain ? (void *)(uintptr_t)constant->data : NULL;
+    if (plain && !sdx_const_in_place(constant)) {
         size_t bytes;
         if (!sdx_size_mul(constant->count, sdx_dtype_size(constant->dtype), &bytes))
             return no_memory(l->error);
@@ -89,6 +91,22 @@ static const sdx_const *constant_of(const sdx_value_def *def) {
     return def->constant || def->graph != 0 ? def->constant : def->fallback;
 }
 
+/* Values that some step or graph output still reads as they are. */
+static void find_plain(sdx_lowering *l) {
+    for (size_t g = 0; g < l->module->graphs.count; g++) {
+        const sdx_block *block = &l->program->blocks[g];
+        const sdx_graph *graph = sdx_graph_at(l->module, (sdx_id)g);
+        for (uint32_t s = 0; s < block->step_count; s++) {
+            const sdx_step *step = &block->steps[s];
+            for (uint32_t i = 0; i < step->node->input_count; i++)
+                if (step->node->inputs[i] != SDX_NONE && !sdx_step_takes(step, i))
+                    l->plain[step->node->inputs[i]] = 1;
+        }
+        for (uint32_t i = 0; i < graph->output_count; i++) l->plain[graph->outputs[i]] = 1;
+        for (uint32_t i = 0; i < graph->input_count; i++) l->plain[graph->inputs[i]] = 1;
+    }
+}
+
 static sdx_status place_constants(sdx_lowering *l) {
     sdx_program *program = l->program;
     size_t values = l->module->values.count, count = 0;
@@ -101,7 +119,7 @@ static sdx_status place_constants(sdx_lowering *l) {
         const sdx_const *constant = constant_of(sdx_value_at(l->module, (sdx_id)v));
         if (!l->value_used[v] || !constant) continue;
         uint32_t index = program->constant_count++;
-        SDX_TRY(add_constant(l, &program->constants[index], constant));
+        SDX_TRY(add_constant(l, &program->constants[index], constant, l->plain[v]));
         program->slots[v].place = SDX_PLACE_CONST;
         program->slots[v].index = index;
         program->slots[v].buffer = SDX_NONE;
@@ -268,8 +286,7 @@ static sdx_status find_bytes(sdx_lowering *l) {
         if (def->graph != 0 || !sdx_type_fixed(&def->type)) continue;
         sdx_expr bytes = sdx_expr_const((int64_t)sdx_dtype_size(def->type.dtype));
         for (int32_t i = 0; i < def->type.rank; i++)
-            bytes = sdx_expr_mul(l->program->pool, bytes,
-                                 sdx_program_expr(l->program, def->type.dims[i]));
+            bytes = sdx_expr_mul(l->program->pool, bytes, def->type.dims[i]);
         l->bytes[v] = bytes;
     }
     return SDX_STATUS_OK;
@@ -281,18 +298,22 @@ sdx_status sdx_lower(sdx_lowering *l) {
     sdx_arena *arena = &program->arena;
     l->needed = sdx_arena_array(&l->scratch, l->module->nodes.count + 1, 1);
     l->value_used = sdx_arena_array(&l->scratch, values + 1, 1);
+    l->plain = sdx_arena_array(&l->scratch, values + 1, 1);
     l->last_use = sdx_arena_array(&l->scratch, values + 1, sizeof(uint32_t));
     program->blocks = sdx_arena_array(arena, graphs + 1, sizeof(sdx_block));
     program->slots = sdx_arena_array(arena, values + 1, sizeof(sdx_slot_info));
     program->storage_values = sdx_arena_array(arena, values + 1, sizeof(sdx_id));
     program->node_fixed = sdx_arena_array(arena, l->module->nodes.count + 1, sizeof(bool));
-    if (!l->needed || !l->value_used || !l->last_use || !program->blocks || !program->slots ||
-        !program->storage_values || !program->node_fixed)
+    if (!l->needed || !l->value_used || !l->plain || !l->last_use || !program->blocks ||
+        !program->slots || !program->storage_values || !program->node_fixed)
         return no_memory(l->error);
     SDX_TRY(find_needed(l));
+    for (size_t g = 0; g < graphs; g++) SDX_TRY(make_block(l, (sdx_id)g));
+    SDX_TRY(sdx_lower_pack(l));
+    find_plain(l);
+    sdx_lower_give_back(l);
     SDX_TRY(place_constants(l));
     SDX_TRY(place_inputs(l));
-    for (size_t g = 0; g < graphs; g++) SDX_TRY(make_block(l, (sdx_id)g));
     SDX_TRY(find_bytes(l));
     SDX_TRY(sdx_lower_memory(l));
     for (size_t g = 0; g < graphs; g++) {

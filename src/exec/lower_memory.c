@@ -105,7 +105,7 @@ size_t sdx_storages_peak(const sdx_lowering *l, const sdx_storages *storages,
         const sdx_step *step = &block->steps[s];
         int64_t scratch = 0;
         if (step->fixed)
-            scratch = (int64_t)sdx_bytes_at(sdx_program_expr(l->program, step->node->scratch), results);
+            scratch = (int64_t)sdx_bytes_at(step->node->scratch, results);
         if (live + scratch > peak) peak = live + scratch;
     }
     if (live + change[block->step_count] > peak) peak = live + change[block->step_count];
@@ -158,7 +158,7 @@ static sdx_status make_planned(sdx_lowering *l, const sdx_storages *storages) {
                                                       .bytes = storage->bytes};
     }
     for (uint32_t s = 0; s < block->step_count; s++) {
-        sdx_expr scratch = sdx_program_expr(program, block->steps[s].node->scratch);
+        sdx_expr scratch = block->steps[s].node->scratch;
         if (block->steps[s].fixed && !sdx_expr_is(scratch, 0))
             program->planned[count++] = (sdx_planned){.first = s, .last = s, .value = SDX_NONE,
                                                       .bytes = scratch};

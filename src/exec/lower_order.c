@@ -96,7 +96,7 @@ static void add_step(builder *b, const sdx_step *from, uint32_t s, const int64_t
         sizes[storage] = sdx_bytes_at(b->storages->items[storage].bytes, results);
     }
     if (from->fixed) {
-        step->scratch = sdx_bytes_at(sdx_program_expr(b->l->program, node->scratch), results);
+        step->scratch = sdx_bytes_at(node->scratch, results);
         if (node->outputs[0] != SDX_NONE) add_over(b, node);
     }
 }

@@ -1,6 +1,7 @@
 /* lowering.h - what the files lower*.c and storage*.c share while a program is made:
  *
  *   lower.c          nodes -> steps, constants, lifetimes, releases; drives the rest
+ *   lower_pack.c     constants brought into the layout that a step wants
  *   storage.c        which values share memory: views, in place, inside one another
  *   lower_memory.c   sizes to plan for, which sharings pay, where values live
  *   lower_layout.c   one arrangement of the buffers for all sizes
@@ -13,17 +14,25 @@
 
 typedef struct sdx_lowering {
     sdx_program *program;
-    const sdx_module *module;
+    sdx_module *module;
     sdx_error *error;
     sdx_arena scratch;     /* gone when the program is made */
     uint8_t *needed;       /* by node id */
     uint8_t *value_used;   /* by value id: read by a needed node, or an output */
+    uint8_t *plain;        /* by value id: its bytes are read as they are, not only packed */
     uint32_t *last_use;    /* by value id: step of its own block */
     sdx_vector releases;   /* sdx_id */
-    sdx_expr *bytes;       /* by value id: fixed tensors of the main graph; program's pool */
+    sdx_expr *bytes;       /* by value id: fixed tensors of the main graph */
 } sdx_lowering;
 
 sdx_status sdx_lower(sdx_lowering *l);
+/* Lets operators pack their constants: fills packed and taken of all steps. */
+sdx_status sdx_lower_pack(sdx_lowering *l);
+/* Constants whose bytes nobody reads plainly any more: gives back what can be. */
+void sdx_lower_give_back(sdx_lowering *l);
+static inline bool sdx_step_takes(const sdx_step *step, uint32_t input) {
+    return input < 32 && (step->taken >> input & 1u);
+}
 /* last_use of the values of a graph, for the order in which its steps stand. */
 void sdx_find_lifetimes(sdx_lowering *l, sdx_id graph);
 /* A node reads its inputs and what its subgraphs capture: calls back for each (SDX_NONE left out). */
@@ -74,7 +83,7 @@ uint32_t sdx_storage_top(const sdx_lowering *l, const sdx_storages *storages, ui
 /* A binding that the plan is tried at. */
 typedef struct sdx_sample {
     int64_t *symbols;
-    int64_t *results; /* of the program's pool */
+    int64_t *results;
 } sdx_sample;
 #define SDX_SAMPLES 10
 

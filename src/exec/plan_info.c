@@ -7,7 +7,7 @@
 
 uint32_t sdx_program_step_node(const sdx_program *program, size_t step) {
     if (!program || step >= program->blocks[0].step_count) return SDX_NO_INDEX;
-    return program->blocks[0].steps[step].id;
+    return program->blocks[0].steps[step].node->origin;
 }
 
 size_t sdx_program_buffer_count(const sdx_program *program) {
@@ -24,11 +24,13 @@ sdx_status sdx_program_get_buffer(const sdx_program *program, size_t index,
     sdx_buffer_info full = {.struct_size = info->struct_size,
                             .name = scratch ? sdx_node_at(program->module, node)->name
                                             : sdx_value_at(program->module, planned->value)->name,
-                            .value = scratch ? SDX_NO_INDEX : planned->value,
-                            .node = node,
+                            .value = scratch ? SDX_NO_INDEX
+                                             : sdx_program_value(program, planned->value),
+                            .node = sdx_node_at(program->module, node)->origin,
                             .first_step = planned->first,
                             .last_step = planned->last,
-                            .value_count = planned->values};
+                            .value_count = planned->values,
+                            .is_scratch = scratch};
     memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
     return SDX_STATUS_OK;
 }
@@ -58,7 +60,7 @@ static sdx_status fill_buffers(const sdx_context *context, sdx_arena *memory,
         sdx_buffer_info info = {.struct_size = sizeof info};
         sdx_program_get_buffer(program, i, &info);
         const char *id = info.name;
-        if (info.value == SDX_NO_INDEX)
+        if (info.is_scratch)
             id = sdx_arena_printf(memory, "scratch of %s", info.name);
         if (!id) return sdx_fail_memory(error, 0, "the plan");
         buffers[i] = (sdx_plan_buffer){.struct_size = sizeof *buffers,

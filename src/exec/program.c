@@ -1,14 +1,15 @@
-/* program.c - the program object: options, its own pool of expressions, and what can be asked of it.
- * lower.c does the work. */
+/* program.c - the program object: options, its own module, and what can be asked of it. passes/ and
+ * lower.c do the work. */
 #include "exec/program.h"
 
 #include <string.h>
 
 #include "exec/context.h"
 #include "exec/lowering.h"
+#include "passes/passes.h"
 
 static void set_limits(sdx_program *program, const sdx_limits *given) {
-    program->limits = program->module->limits;
+    program->limits = program->model->module->limits;
     if (given && given->max_memory) program->limits.max_memory = given->max_memory;
     if (given && given->max_rounds) program->limits.max_rounds = given->max_rounds;
 }
@@ -21,24 +22,29 @@ static sdx_status set_strategy(sdx_program *program, const char *name, sdx_error
     return SDX_STATUS_OK;
 }
 
-/* The program's own expressions, with the fixed sizes put in. */
-static sdx_status make_pool(sdx_program *program, const sdx_program_options *options,
-                            sdx_error *error) {
-    const sdx_expr_pool *from = program->module->pool;
-    size_t symbols = sdx_expr_symbol_count(from);
+/* A module of its own with the fixed sizes put in, rewritten by passes. */
+static sdx_status make_module(sdx_program *program, const sdx_program_options *options,
+                              sdx_error *error) {
+    const sdx_module *from = program->model->module;
+    size_t symbols = sdx_expr_symbol_count(from->pool);
     program->fixed = sdx_arena_array(&program->arena, symbols + 1, sizeof(int64_t));
-    program->expected = sdx_arena_array(&program->arena, symbols + 1, sizeof(int64_t));
-    program->pool_map =
-        sdx_arena_array(&program->arena, sdx_expr_pool_size(from) + 1, sizeof(sdx_expr));
-    if (!program->fixed || !program->expected || !program->pool_map)
-        return sdx_fail_memory(error, 0, "the program");
-    SDX_TRY(sdx_bind_names(from, options->fixed, options->fixed_count, program->fixed, error));
-    SDX_TRY(sdx_bind_names(from, options->expected, options->expected_count, program->expected,
+    int64_t *expected = sdx_arena_array(&program->arena, symbols + 1, sizeof(int64_t));
+    if (!program->fixed || !expected) return sdx_fail_memory(error, 0, "the program");
+    SDX_TRY(sdx_bind_names(from->pool, options->fixed, options->fixed_count, program->fixed,
+                           error));
+    SDX_TRY(sdx_bind_names(from->pool, options->expected, options->expected_count, expected,
                            error));
     for (size_t i = 0; i < symbols; i++)
-        if (program->fixed[i] >= 0) program->expected[i] = program->fixed[i];
-    SDX_TRY(sdx_expr_pool_create(program->allocator, &program->pool, error));
-    return sdx_expr_rebuild(from, program->fixed, program->pool, program->pool_map, error);
+        if (program->fixed[i] >= 0) expected[i] = program->fixed[i];
+    SDX_TRY(sdx_module_copy(from, program->allocator, program->fixed, &program->module, error));
+    program->pool = program->module->pool;
+    SDX_TRY(sdx_passes_run(program->module, program->optimize, NULL, error));
+    /* There may be more symbols now than the model has. */
+    size_t all = sdx_expr_symbol_count(program->pool);
+    program->expected = sdx_arena_array(&program->arena, all + 1, sizeof(int64_t));
+    if (!program->expected) return sdx_fail_memory(error, 0, "the program");
+    for (size_t i = 0; i < all; i++) program->expected[i] = i < symbols ? expected[i] : -1;
+    return SDX_STATUS_OK;
 }
 
 static sdx_status run_lowering(sdx_program *program, sdx_error *error) {
@@ -78,14 +84,13 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
     program->own_allocator = *allocator;
     program->allocator = &program->own_allocator;
     program->model = model;
-    program->module = model->module;
     program->optimize = given.optimize;
     program->levers = given.memory;
     set_limits(program, given.limits);
     uint64_t budget = program->limits.max_memory;
     sdx_arena_init(&program->arena, program->allocator, budget >= SIZE_MAX ? 0 : (size_t)budget);
     sdx_status status = set_strategy(program, given.strategy, error);
-    if (status == SDX_STATUS_OK) status = make_pool(program, &given, error);
+    if (status == SDX_STATUS_OK) status = make_module(program, &given, error);
     if (status == SDX_STATUS_OK) status = run_lowering(program, error);
     if (status != SDX_STATUS_OK) sdx_program_release(program);
     else *out = program;
@@ -94,10 +99,19 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
 
 void sdx_program_release(sdx_program *program) {
     if (!program) return;
-    sdx_expr_pool_release(program->pool);
+    sdx_module_release(program->module);
     sdx_arena_free(&program->arena);
     sdx_allocator allocator = program->own_allocator;
     sdx_free(&allocator, program, sizeof *program);
+}
+
+const sdx_node *sdx_program_origin(const sdx_program *program, const sdx_node *node) {
+    return sdx_node_at(program->model->module, node->origin);
+}
+
+void sdx_program_blame(const sdx_program *program, const sdx_node *node, sdx_error *error) {
+    const sdx_node *origin = sdx_program_origin(program, node);
+    sdx_error_set_node(error, origin->name, origin->op_type);
 }
 
 size_t sdx_program_step_count(const sdx_program *program) {

@@ -22,6 +22,8 @@ typedef struct sdx_step {
     uint32_t scratch;            /* buffer index, or SDX_NONE */
     uint32_t release, release_count; /* into program->releases: heap values to drop afterwards */
     uint32_t edges;              /* into a context's edge table: inputs, then outputs */
+    const void *packed;          /* by the operator's pack, or NULL */
+    uint32_t taken;              /* bit i: input i is a constant that lies in `packed` alone */
 } sdx_step;
 
 typedef struct sdx_block {
@@ -43,7 +45,7 @@ typedef struct sdx_slot_info {
     uint32_t buffer; /* ARENA: into planned; else SDX_NONE */
     sdx_id root;     /* ALIAS: the value whose bytes these are */
     bool view;       /* made by no step of its own: bytes that another value has too */
-    sdx_expr offset; /* ARENA, ALIAS: bytes from the start of the buffer or root; program's pool */
+    sdx_expr offset; /* ARENA, ALIAS: bytes from the start of the buffer or root */
 } sdx_slot_info;
 
 /* A buffer of the arena before symbols are bound: one value or several that follow one another or
@@ -51,7 +53,7 @@ typedef struct sdx_slot_info {
 typedef struct sdx_planned {
     uint32_t first, last; /* steps of the main block */
     sdx_id value;         /* the one that gives it its size; SDX_NONE: scratch of step `first` */
-    sdx_expr bytes;       /* program's pool */
+    sdx_expr bytes;
     sdx_expr size, offset; /* bytes rounded up, and where it lies; only if they are to be told */
     uint32_t values;      /* that live in it */
 } sdx_planned;
@@ -60,14 +62,13 @@ struct sdx_program {
     const sdx_allocator *allocator;
     sdx_allocator own_allocator;
     const sdx_model *model;
-    const sdx_module *module;
+    sdx_module *module; /* a copy of the model's, rewritten by passes; fixed sizes put in */
     sdx_limits limits;
     int optimize;
     sdx_arena arena;
-    sdx_expr_pool *pool; /* the model's expressions with fixed sizes put in, and offsets */
-    sdx_expr *pool_map;  /* by index in the model's pool: the same in `pool` */
-    int64_t *fixed;      /* by symbol: the size that the program is made for, or -1 */
-    int64_t *expected;   /* by symbol: the size that it plans for, or -1 */
+    sdx_expr_pool *pool; /* the module's; has offsets too */
+    int64_t *fixed;      /* by symbol of the model: the size that the program is made for, or -1 */
+    int64_t *expected;   /* by symbol of `pool`: the size that it plans for, or -1 */
     uint32_t levers;     /* SDX_MEMORY_* */
     const char *strategy;
     sdx_block *blocks;     /* by graph id */
@@ -85,15 +86,17 @@ struct sdx_program {
     sdx_id *releases;
     uint32_t edge_count, step_count;
     uint32_t max_inputs, max_outputs; /* of any step */
-    size_t constant_bytes; /* copied, because they could not be used in place */
+    size_t constant_bytes; /* copied or packed, because they could not be used in place */
 };
 
 /* Whether every dim is an expression of symbols. */
 bool sdx_type_fixed(const sdx_type *type);
-/* An expression of the model in the program's pool. */
-static inline sdx_expr sdx_program_expr(const sdx_program *program, sdx_expr e) {
-    if (sdx_expr_is_const(e) || sdx_expr_is_unknown(e)) return e;
-    return program->pool_map[e.word >> 1];
+/* The node of the model that a node of the program stands for; and that named in an error. */
+const sdx_node *sdx_program_origin(const sdx_program *program, const sdx_node *node);
+void sdx_program_blame(const sdx_program *program, const sdx_node *node, sdx_error *error);
+/* The index that the model has for a value of the program; SDX_NO_INDEX: a pass made it. */
+static inline uint32_t sdx_program_value(const sdx_program *program, sdx_id value) {
+    return value < program->model->module->values.count ? value : SDX_NO_INDEX;
 }
 
 #endif

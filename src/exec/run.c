@@ -124,8 +124,9 @@ static void show_outputs(const sdx_context *context, const sdx_node *node) {
     for (uint32_t o = 0; o < node->output_count; o++) {
         const sdx_value *value =
             node->outputs[o] == SDX_NONE ? NULL : context->slots[node->outputs[o]];
-        if (value && value->kind == SDX_KIND_TENSOR)
-            context->observe(context->observe_user, node->outputs[o], &value->tensor);
+        uint32_t index = sdx_program_value(context->program, node->outputs[o]);
+        if (value && value->kind == SDX_KIND_TENSOR && index != SDX_NO_INDEX)
+            context->observe(context->observe_user, index, &value->tensor);
     }
 }
 
@@ -138,11 +139,12 @@ static sdx_status run_step(sdx_context *context, const sdx_step *step, sdx_error
                      .in_count = node->input_count, .out_count = node->output_count, .in = edges,
                      .out = edges + node->input_count,
                      .out_wanted = context->wanted + step->edges + node->input_count,
-                     .host = &context->host, .node = node, .error = error};
+                     .packed = step->packed, .host = &context->host, .node = node,
+                     .error = error};
     sdx_status status =
         step->fixed ? run_fixed(context, step, &call) : run_open(context, step, &call);
     if (status != SDX_STATUS_OK) {
-        sdx_error_set_node(error, node->name, node->op_type);
+        sdx_program_blame(context->program, node, error);
         return status;
     }
     if (context->observe) show_outputs(context, node);

@@ -7,7 +7,7 @@
 #include "exec/lowering.h"
 
 static sdx_expr dim_of(const sdx_lowering *l, sdx_id value, int32_t axis) {
-    return sdx_program_expr(l->program, sdx_value_at(l->module, value)->type.dims[axis]);
+    return sdx_value_at(l->module, value)->type.dims[axis];
 }
 
 /* Product of dims [from, to). */
@@ -104,8 +104,7 @@ static void reside(const sdx_lowering *l, sdx_storages *storages, const sdx_step
         sdx_expr unit = sdx_expr_const((int64_t)sdx_dtype_size(def->type.dtype));
         offset = sdx_expr_mul(l->program->pool, unit,
                               product(l, node->inputs[0], def->run_axis, from->type.rank));
-        offset = sdx_expr_mul(l->program->pool, offset,
-                              sdx_program_expr(l->program, def->run_start));
+        offset = sdx_expr_mul(l->program->pool, offset, def->run_start);
     }
     if ((!view && !runs) || !reside_in_input(l, storages, node, value, offset))
         reside_new(l, storages, value, s);
@@ -175,9 +174,8 @@ static bool same_shape(const sdx_lowering *l, sdx_id a, sdx_id b) {
     const sdx_type *longer = x->rank > y->rank ? x : y, *shorter = x->rank > y->rank ? y : x;
     int32_t extra = longer->rank - shorter->rank;
     for (int32_t i = 0; i < longer->rank; i++) {
-        sdx_expr dim = sdx_program_expr(l->program, longer->dims[i]);
-        if (i < extra ? !sdx_expr_is(dim, 1)
-                      : !sdx_expr_same(dim, sdx_program_expr(l->program, shorter->dims[i - extra])))
+        sdx_expr dim = longer->dims[i];
+        if (i < extra ? !sdx_expr_is(dim, 1) : !sdx_expr_same(dim, shorter->dims[i - extra]))
             return false;
     }
     return true;

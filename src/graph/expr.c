@@ -30,6 +30,13 @@ sdx_status sdx_expr_pool_create(const sdx_allocator *allocator, sdx_expr_pool **
     return SDX_STATUS_OK;
 }
 
+size_t sdx_expr_pool_bytes(const sdx_expr_pool *pool) {
+    return sizeof *pool + pool->entry_capacity * sizeof *pool->entries +
+           pool->word_capacity * sizeof *pool->words +
+           pool->symbol_capacity * sizeof *pool->symbols +
+           pool->slot_capacity * sizeof *pool->slots + pool->arena.total;
+}
+
 void sdx_expr_pool_release(sdx_expr_pool *pool) {
     if (pool == NULL) return;
     const sdx_allocator *allocator = pool->allocator;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/checked.h"
+
 #define DEFAULT_MAX_NODES 4000000u
 #define DEFAULT_MAX_DEPTH 64u
 
@@ -48,6 +50,8 @@ void sdx_module_release(sdx_module *module) {
     sdx_vector_free(&module->graphs, allocator, sizeof(sdx_graph));
     sdx_vector_free(&module->constraints, allocator, sizeof(sdx_constraint));
     sdx_vector_free(&module->problems, allocator, sizeof(sdx_error));
+    for (size_t i = 0; i < module->owned.count; i++) sdx_module_disown(module, (uint32_t)i + 1);
+    sdx_vector_free(&module->owned, allocator, sizeof(sdx_owned));
     sdx_expr_pool_release(module->pool);
     sdx_arena_free(&module->arena);
     sdx_free(allocator, module, sizeof *module);
@@ -83,6 +87,40 @@ sdx_id sdx_module_add_graph(sdx_module *module) {
     sdx_graph *graph = append(module, &module->graphs, sizeof *graph, &id);
     if (graph) graph->owner = SDX_NONE;
     return id;
+}
+
+void *sdx_module_own(sdx_module *module, size_t size, uint32_t *owned) {
+    size_t held, limit = module->arena.limit;
+    if (!sdx_size_add(module->owned_bytes, size, &held) || module->owned.count >= UINT32_MAX - 1)
+        return NULL;
+    if (limit && (held > limit || module->arena.total > limit - held)) return NULL;
+    sdx_owned *entry = sdx_vector_push(&module->owned, module->allocator, sizeof *entry);
+    if (!entry) return NULL;
+    entry->data = sdx_alloc(module->allocator, size, SDX_CACHE_LINE);
+    if (!entry->data) {
+        module->owned.count--;
+        return NULL;
+    }
+    entry->size = size;
+    module->owned_bytes = held;
+    *owned = (uint32_t)module->owned.count;
+    return entry->data;
+}
+
+void sdx_module_disown(sdx_module *module, uint32_t owned) {
+    sdx_owned *entry = (sdx_owned *)module->owned.data + (owned - 1);
+    if (!entry->data) return;
+    sdx_free(module->allocator, entry->data, entry->size);
+    module->owned_bytes -= entry->size;
+    *entry = (sdx_owned){0};
+}
+
+size_t sdx_module_bytes(const sdx_module *module) {
+    return module->arena.total + module->values.capacity * sizeof(sdx_value_def) +
+           module->nodes.capacity * sizeof(sdx_node) +
+           module->graphs.capacity * sizeof(sdx_graph) +
+           module->constraints.capacity * sizeof(sdx_constraint) +
+           module->owned.capacity * sizeof(sdx_owned) + sdx_expr_pool_bytes(module->pool);
 }
 
 typedef struct text_out {

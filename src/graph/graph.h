@@ -34,6 +34,7 @@ typedef struct sdx_const {
     const struct sdx_const *sparse_values, *sparse_indices; /* set: data is NULL */
     uint64_t position; /* in the file, for messages */
     const char *name;
+    uint32_t owned;    /* index + 1 into the module's `owned`: data is an allocation of its own */
 } sdx_const;
 
 typedef enum sdx_attr_kind { /* the numbers of AttributeProto.AttributeType */
@@ -86,6 +87,11 @@ typedef struct sdx_node {
     const void *params;      /* made by the op's prepare */
     sdx_expr scratch;        /* bytes of scratch memory that a run needs */
     bool dead;               /* removed by a pass */
+    /* In a program's module: the node of the model that this one stands for most of all, and all
+     * that went into it (origins NULL: that one alone). A node that no pass made is its own. */
+    sdx_id origin;
+    const sdx_id *origins;
+    uint32_t origin_count;
     uint32_t mark;           /* scratch of the algorithm at hand; 0 between two */
 } sdx_node;
 
@@ -134,6 +140,12 @@ typedef struct sdx_property {
     const char *key, *value;
 } sdx_property;
 
+/* Data of one constant that a pass made; data NULL: given back. */
+typedef struct sdx_owned {
+    void *data;
+    size_t size;
+} sdx_owned;
+
 typedef struct sdx_module {
     const sdx_allocator *allocator;
     sdx_arena arena;
@@ -141,6 +153,8 @@ typedef struct sdx_module {
     sdx_limits limits; /* with the defaults filled in */
     const sdx_log *log;
     sdx_vector values, nodes, graphs, constraints, problems; /* _def, _node, _graph, …, sdx_error */
+    sdx_vector owned;   /* sdx_owned: can go one by one, unlike what lies in the arena */
+    size_t owned_bytes; /* held by those */
     int64_t ir_version, model_version;
     const char *producer_name, *producer_version, *domain, *doc;
     sdx_opset *opsets;
@@ -166,6 +180,20 @@ void sdx_module_release(sdx_module *module);
 sdx_id sdx_module_add_value(sdx_module *module, const char *name, sdx_id graph);
 sdx_id sdx_module_add_node(sdx_module *module);
 sdx_id sdx_module_add_graph(sdx_module *module);
+/* Memory for the data of one constant, aligned to a cache line, not cleared; *owned is what
+ * sdx_const.owned takes. NULL: out of memory or over the limit. */
+void *sdx_module_own(sdx_module *module, size_t size, uint32_t *owned);
+void sdx_module_disown(sdx_module *module, uint32_t owned);
+/* Bytes that the module holds: arena, tables and expressions, without the data of constants. */
+size_t sdx_module_bytes(const sdx_module *module);
+
+/* A module with the same tables, that may be rewritten while `from`, which must outlive it, stays as
+ * it is. Indices keep their meaning. Names, attributes, parameters and constants are shared; lists
+ * of edges and nodes are copied. Expressions live in a pool of its own, with numbers in place of the
+ * symbols that have one (fixed[i] >= 0; NULL: none); what the numbers contradict (a broadcast of 2
+ * and 3) becomes a symbol that nobody binds, named as the expression reads. */
+sdx_status sdx_module_copy(const sdx_module *from, const sdx_allocator *allocator,
+                           const int64_t *fixed, sdx_module **out, sdx_error *error);
 
 /* Puts the nodes of a graph into an order in which each follows what it reads (stable where the
  * given order already does); fails naming a node on a cycle. Also fills captures. */

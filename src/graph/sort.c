@@ -64,7 +64,7 @@ static sdx_status find_captures(sdx_module *module, sdx_id graph_id, sdx_error *
 typedef struct edge_state {
     const sdx_module *module;
     sdx_id graph;
-    sdx_id node; /* whose reads are being visited */
+    uint32_t place; /* of the node whose reads are being visited */
     bool out_of_order;
     size_t edge_count;
     uint32_t *edges; /* positions of the producers; NULL while counting */
@@ -76,14 +76,13 @@ static bool local_producer(const edge_state *state, sdx_id value, sdx_id *produc
     return def->graph == state->graph && def->producer != SDX_NONE;
 }
 
-/* Ids grow along the list as the file has it, so comparing them finds a backward reference; a pass
- * that puts new nodes in between makes some that are none, and the list is sorted for nothing. */
+/* Marks of nodes are their places in the list here. */
 static void check_order(void *arg, sdx_id value) {
     edge_state *state = arg;
     sdx_id producer;
     if (!local_producer(state, value, &producer)) return;
     state->edge_count++;
-    if (producer >= state->node) state->out_of_order = true;
+    if (sdx_node_at(state->module, producer)->mark >= state->place) state->out_of_order = true;
 }
 
 static void add_edge(void *arg, sdx_id value) {
@@ -147,7 +146,6 @@ static sdx_status reorder(sdx_module *module, sdx_id graph_id, edge_state *edges
         status = sdx_fail_memory(error, 0, "sorting a graph");
         goto fail;
     }
-    for (uint32_t p = 0; p < count; p++) sdx_node_at(module, graph->nodes[p])->mark = p;
     edges->edge_count = 0;
     for (uint32_t p = 0; p < count; p++) {
         begin[p] = w.cursor[p] = (uint32_t)edges->edge_count;
@@ -167,7 +165,6 @@ static sdx_status reorder(sdx_module *module, sdx_id graph_id, edge_state *edges
     }
     for (uint32_t p = 0; p < count; p++) sorted[p] = graph->nodes[w.order[p]];
     graph->nodes = sorted;
-    for (uint32_t p = 0; p < count; p++) sdx_node_at(module, sorted[p])->mark = 0;
 fail:
     sdx_arena_free(&scratch);
     return status;
@@ -177,11 +174,16 @@ sdx_status sdx_graph_sort(sdx_module *module, sdx_id graph_id, sdx_error *error)
     SDX_TRY(find_captures(module, graph_id, error));
     const sdx_graph *graph = sdx_graph_at(module, graph_id);
     edge_state edges = {.module = module, .graph = graph_id};
+    for (uint32_t i = 0; i < graph->node_count; i++) sdx_node_at(module, graph->nodes[i])->mark = i;
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        edges.node = graph->nodes[i];
-        for_each_read(module, sdx_node_at(module, edges.node), check_order, &edges);
+        edges.place = i;
+        for_each_read(module, sdx_node_at(module, graph->nodes[i]), check_order, &edges);
     }
+    sdx_status status = SDX_STATUS_OK;
     if (edges.edge_count >= UINT32_MAX)
-        return sdx_fail(error, SDX_STATUS_LIMIT, "a graph with %zu edges", edges.edge_count);
-    return edges.out_of_order ? reorder(module, graph_id, &edges, error) : SDX_STATUS_OK;
+        status = sdx_fail(error, SDX_STATUS_LIMIT, "a graph with %zu edges", edges.edge_count);
+    else if (edges.out_of_order)
+        status = reorder(module, graph_id, &edges, error);
+    for (uint32_t i = 0; i < graph->node_count; i++) sdx_node_at(module, graph->nodes[i])->mark = 0;
+    return status;
 }

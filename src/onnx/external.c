@@ -65,6 +65,13 @@ uint64_t sdx_external_bytes(const sdx_external *external) {
     return external ? external->bytes : 0;
 }
 
+bool sdx_external_forget(const sdx_external *external, const void *data, size_t size) {
+    const data_file *files = external ? external->files.data : NULL;
+    for (size_t i = 0; files && i < external->files.count; i++)
+        if (sdx_file_forget(&files[i].file, data, size)) return true;
+    return false;
+}
+
 /* What can be said from the text alone; the kernel then enforces it on the real file system. */
 static const char *path_mistake(const char *path) {
     if (path[0] == 0) return "is empty";

@@ -13,6 +13,9 @@ sdx_status sdx_external_create(const sdx_allocator *allocator, const char *root,
 void sdx_external_release(sdx_external *external);
 uint64_t sdx_external_bytes(const sdx_external *external); /* of all files opened so far */
 
+/* As sdx_file_forget, in whichever file the bytes lie. */
+bool sdx_external_forget(const sdx_external *external, const void *data, size_t size);
+
 typedef struct sdx_external_request {
     sdx_span location; /* relative path */
     sdx_span checksum; /* hexadecimal SHA-1 of the whole file, or empty */

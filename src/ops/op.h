@@ -1,9 +1,11 @@
 /* op.h - what an operator is made of. An operator is one sdx_op_def in its family's file and one
- * line in ops.def. Three functions, in the order in which they are called:
+ * line in ops.def. Its functions, in the order in which they are called:
  *
  *   prepare  once, while loading: attributes -> a parameter struct; checks them
  *   infer    types and shapes, and every check on shapes. Runs on symbolic dims while loading; and
  *            again on plain numbers during a run where a shape depends on data. May set scratch.
+ *   pack     where there is one: once, while a program is made: brings constant inputs into the layout
+ *            that the body wants
  *   run      the portable body. Trusts shapes and types, since infer checked them; checks index
  *            *values* itself.
  *
@@ -19,6 +21,7 @@
 
 typedef struct sdx_prep sdx_prep;
 typedef struct sdx_infer sdx_infer;
+typedef struct sdx_pack sdx_pack;
 typedef struct sdx_call sdx_call;
 
 enum {
@@ -46,6 +49,7 @@ typedef struct sdx_op_def {
     sdx_status (*prepare)(sdx_prep *prep); /* may be NULL */
     sdx_status (*infer)(sdx_infer *inf);
     sdx_status (*run)(sdx_call *call);
+    sdx_status (*pack)(sdx_pack *pack); /* may be NULL */
     const void *aux; /* what tells siblings with the same functions apart: a table, a function */
 } sdx_op_def;
 
@@ -60,6 +64,9 @@ extern const sdx_op sdx_ops[];
 extern const size_t sdx_ops_count;
 /* NULL if there is none. */
 const sdx_op *sdx_op_find(const char *domain, const char *name, int64_t version);
+/* Operators that passes alone make (fused.def): no model file can name one. */
+#define SDX_DOMAIN_FUSED "sardonyx"
+const sdx_op *sdx_op_find_fused(const char *name);
 /* What to say about an operator that is not there ("… is supported in versions 7 to 28"). */
 void sdx_op_explain_missing(const char *domain, const char *name, int64_t version, char *buffer,
                             size_t size);
@@ -219,6 +226,31 @@ static inline sdx_expr sdx_inf_mul(sdx_infer *f, sdx_expr a, sdx_expr b) {
     return sdx_expr_mul(f->pool, a, b);
 }
 
+/* ---- pack ---------------------------------------------------------------------------------- */
+
+struct sdx_pack {
+    const sdx_module *module;
+    const sdx_node *node;
+    const sdx_op_def *def;
+    const void *params;
+    int optimize;      /* level of the program */
+    sdx_arena *arena;  /* of the program; sdx_pack_alloc takes from it */
+    sdx_arena *temp;   /* gone after the call */
+    sdx_pool *threads; /* may be NULL */
+    uint32_t taken;    /* result, bit i: input i, a constant, is not read by run any more; its slot
+                          then has a shape but no data */
+    void *packed;      /* result: handed to run as call->packed */
+    size_t bytes;      /* that sdx_pack_alloc has given */
+    sdx_error *error;
+};
+
+/* Input i where it is a constant, else NULL. Defaults of inputs are none: a caller may replace them. */
+const sdx_const *sdx_pack_constant(const sdx_pack *pack, uint32_t i);
+/* Its elements as floats: in the file where they lie ready there, else decoded, until the call ends. */
+sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const float **out);
+/* Memory that lives as long as the program, cleared, aligned to a cache line; NULL: error is set. */
+void *sdx_pack_alloc(sdx_pack *pack, size_t bytes);
+
 /* ---- run ----------------------------------------------------------------------------------- */
 
 /* What the executor offers to a body. */
@@ -244,6 +276,7 @@ struct sdx_call {
     sdx_value **in;  /* NULL: left out */
     sdx_value **out; /* slots; NULL: not wanted, or not made yet (shape unknown or SDX_OP_HEAP) */
     const bool *out_wanted;
+    const void *packed; /* by pack; NULL where it made nothing */
     void *scratch;   /* at least what infer asked for, aligned to a cache line */
     size_t scratch_bytes;
     sdx_host *host;

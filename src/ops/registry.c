@@ -1,4 +1,5 @@
-/* registry.c - the table made from ops.def and its look-up by domain, name and opset version. */
+/* registry.c - the table made from ops.def and its look-up by domain, name and opset version; and the
+ * one made from fused.def, for passes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,8 +10,10 @@
 #define DOMAIN_ML "ai.onnx.ml"
 #define DOMAIN_TRAINING "ai.onnx.preview.training"
 #define DOMAIN_PREVIEW "ai.onnx.preview"
+#define DOMAIN_FUSED SDX_DOMAIN_FUSED
 
 #define SDX_OP(domain, name, first, last, definition) extern const sdx_op_def definition;
+#include "ops/fused.def"
 #include "ops/ops.def"
 #undef SDX_OP
 
@@ -21,6 +24,20 @@ const sdx_op sdx_ops[] = {
 #undef SDX_OP
 };
 const size_t sdx_ops_count = sizeof sdx_ops / sizeof *sdx_ops;
+
+/* Few, and looked up while programs are made only; ends with an entry without a name. */
+static const sdx_op fused[] = {
+#define SDX_OP(domain, name, first, last, definition) \
+    {DOMAIN_##domain, #name, first, last, &definition},
+#include "ops/fused.def"
+#undef SDX_OP
+    {0}};
+
+const sdx_op *sdx_op_find_fused(const char *name) {
+    for (const sdx_op *op = fused; op->name; op++)
+        if (strcmp(op->name, name) == 0) return op;
+    return NULL;
+}
 
 /* Newest opset version of each domain whose operators this library knows. */
 static const struct {

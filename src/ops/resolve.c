@@ -72,8 +72,12 @@ static sdx_status prepare(sdx_module *module, sdx_node *node, sdx_error *error) 
     return SDX_STATUS_OK;
 }
 
-static sdx_status resolve(sdx_module *module, sdx_node *node, sdx_error *error) {
-    node->op = sdx_op_find(node->domain, node->op_type, node->version);
+/* `made`: by a pass, which may use what no file can name. */
+static sdx_status resolve(sdx_module *module, sdx_node *node, bool made, sdx_error *error) {
+    if (made && strcmp(node->domain, SDX_DOMAIN_FUSED) == 0)
+        node->op = sdx_op_find_fused(node->op_type);
+    else
+        node->op = sdx_op_find(node->domain, node->op_type, node->version);
     node->scratch = sdx_expr_const(0);
     if (!node->op) {
         char text[400];
@@ -83,11 +87,15 @@ static sdx_status resolve(sdx_module *module, sdx_node *node, sdx_error *error) 
     return prepare(module, node, error);
 }
 
-sdx_status sdx_resolve_node(sdx_module *module, sdx_id id, sdx_error *error) {
+static sdx_status resolve_named(sdx_module *module, sdx_id id, bool made, sdx_error *error) {
     sdx_node *node = sdx_node_at(module, id);
-    sdx_status status = resolve(module, node, error);
+    sdx_status status = resolve(module, node, made, error);
     if (status != SDX_STATUS_OK) sdx_error_set_node(error, node->name, node->op_type);
     return status;
+}
+
+sdx_status sdx_resolve_node(sdx_module *module, sdx_id id, sdx_error *error) {
+    return resolve_named(module, id, true, error);
 }
 
 sdx_status sdx_resolve_ops(sdx_module *module, sdx_error *error) {
@@ -96,7 +104,7 @@ sdx_status sdx_resolve_ops(sdx_module *module, sdx_error *error) {
         if (node->dead) continue;
         sdx_error problem;
         sdx_error_clear(&problem);
-        sdx_status status = sdx_resolve_node(module, (sdx_id)i, &problem);
+        sdx_status status = resolve_named(module, (sdx_id)i, false, &problem);
         if (status == SDX_STATUS_OK) continue;
         if (status != SDX_STATUS_UNSUPPORTED) {
             if (error) *error = problem;

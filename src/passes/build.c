@@ -65,6 +65,33 @@ static void add_node(sdx_build *b, const sdx_node *node) {
     if (b->status == SDX_STATUS_OK) b->status = sdx_infer_node(module, id, b->error);
 }
 
+static bool has_origin(const sdx_node *node, const sdx_id *list, uint32_t count, sdx_id origin) {
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == origin) return true;
+    return count == 0 && node->origin == origin;
+}
+
+/* The nodes of the model that a new node stands for: those of all that it is made from. */
+static void set_origins(sdx_build *b, sdx_node *node) {
+    uint32_t most = 0, count = 0;
+    for (uint32_t i = 0; i < b->from_count; i++) {
+        uint32_t more = sdx_node_at(b->module, b->from[i])->origin_count;
+        most += more ? more : 1;
+    }
+    sdx_id *list = take(b, most, sizeof *list);
+    for (uint32_t i = 0; list && i < b->from_count; i++) {
+        const sdx_node *from = sdx_node_at(b->module, b->from[i]);
+        for (uint32_t k = 0; k < from->origin_count; k++)
+            if (!has_origin(node, list, count, from->origins[k])) list[count++] = from->origins[k];
+        if (!from->origin_count && !has_origin(node, list, count, from->origin))
+            list[count++] = from->origin;
+    }
+    node->origin = sdx_node_at(b->module, b->from[0])->origin;
+    node->origins = count > 1 ? list : NULL;
+    node->origin_count = count > 1 ? count : 0;
+    node->name = sdx_node_at(b->module, b->from[0])->name;
+}
+
 /* A node like `shape` (operator, attributes, counts) with these edges. */
 static void emit(sdx_build *b, const sdx_node *shape, const sdx_id *in, sdx_id *out) {
     sdx_node node = *shape;
@@ -73,7 +100,8 @@ static void emit(sdx_build *b, const sdx_node *shape, const sdx_id *in, sdx_id *
             out[o] = new_value(b);
     node.inputs = take(b, node.input_count, sizeof(sdx_id));
     node.outputs = take(b, node.output_count, sizeof(sdx_id));
-    node.name = b->status == SDX_STATUS_OK ? next_name(b) : NULL;
+    if (b->from_count) set_origins(b, &node);
+    else node.name = b->status == SDX_STATUS_OK ? next_name(b) : NULL;
     if (b->status == SDX_STATUS_OK) {
         if (node.input_count) memcpy(node.inputs, in, node.input_count * sizeof *in);
         if (node.output_count) memcpy(node.outputs, out, node.output_count * sizeof *out);
@@ -87,9 +115,15 @@ static void emit(sdx_build *b, const sdx_node *shape, const sdx_id *in, sdx_id *
 
 void sdx_emit_many(sdx_build *b, const char *op, const sdx_attr *attrs, uint32_t attr_count,
                    const sdx_id *in, uint32_t in_count, sdx_id *out, uint32_t out_count) {
+    static const char fused[] = SDX_DOMAIN_FUSED ":";
     sdx_node node = {.op_type = op, .domain = "", .overload = "", .version = SDX_BUILD_OPSET,
                      .input_count = in_count, .output_count = out_count,
                      .attr_count = attr_count, .position = b->position};
+    if (strncmp(op, fused, sizeof fused - 1) == 0) {
+        node.op_type = op + sizeof fused - 1;
+        node.domain = SDX_DOMAIN_FUSED;
+        node.version = 1;
+    }
     node.attrs = take(b, attr_count, sizeof *attrs);
     if (node.attrs && attr_count) memcpy(node.attrs, attrs, attr_count * sizeof *attrs);
     emit(b, &node, in, out);
@@ -197,6 +231,30 @@ static sdx_id constant_value(sdx_build *b, const sdx_const *constant) {
     sdx_value_at(b->module, id)->constant = constant;
     if (!sdx_type_constant(b->module, constant, &sdx_value_at(b->module, id)->type)) no_memory(b);
     return b->status == SDX_STATUS_OK ? id : SDX_NONE;
+}
+
+/* In an allocation of its own, so that it can go once a step has packed it. */
+sdx_id sdx_build_tensor(sdx_build *b, sdx_dtype dtype, int32_t rank, const int64_t *dims,
+                        const void *data) {
+    sdx_tensor tensor;
+    sdx_const *constant = take(b, 1, sizeof *constant);
+    int64_t *copy = take(b, (size_t)rank, sizeof *copy);
+    if (!constant || !copy) return SDX_NONE;
+    b->status = sdx_tensor_init(&tensor, dtype, rank, dims, NULL, b->error);
+    if (b->status != SDX_STATUS_OK) return SDX_NONE;
+    for (int32_t i = 0; i < rank; i++) copy[i] = dims[i];
+    size_t bytes = tensor.count * sdx_dtype_size(dtype);
+    *constant = (sdx_const){.dtype = dtype, .rank = rank, .dims = copy, .count = tensor.count,
+                            .bytes = bytes, .host = true, .position = SDX_NO_POSITION,
+                            .name = b->prefix};
+    void *memory = sdx_module_own(b->module, bytes, &constant->owned);
+    if (!memory) {
+        no_memory(b);
+        return SDX_NONE;
+    }
+    if (bytes) memcpy(memory, data, bytes);
+    constant->data = memory;
+    return constant_value(b, constant);
 }
 
 /* A scalar in memory layout. */

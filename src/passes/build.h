@@ -16,6 +16,10 @@ typedef struct sdx_build {
     uint64_t position;  /* in the file, of what they come from */
     uint32_t serial;    /* numbers the names */
     uint64_t most;      /* nodes that the module may come to */
+    /* Nodes that new ones stand for, the main one first: theirs is the name, and what a user is told
+     * of. NULL while loading, where new nodes are part of the model. */
+    const sdx_id *from;
+    uint32_t from_count;
 } sdx_build;
 
 /* Version of ai.onnx that emitted nodes are of, whatever the model's: nodes carry their own. */
@@ -25,7 +29,8 @@ typedef struct sdx_build {
 sdx_status sdx_build_fail(sdx_build *b, sdx_status code, const char *format, ...)
     SDX_PRINTF(3, 4);
 
-/* One node with one output, of operator `op` of ai.onnx. Inputs may be SDX_NONE (left out). */
+/* One node with one output, of operator `op` of ai.onnx, or of fused.def if it is written
+ * "sardonyx:Name". Inputs may be SDX_NONE (left out). */
 sdx_id sdx_emit(sdx_build *b, const char *op, const sdx_attr *attrs, uint32_t attr_count,
                 const sdx_id *in, uint32_t in_count);
 /* The same with any number of outputs; SDX_NONE in `out` becomes a new value's id. */
@@ -53,6 +58,9 @@ sdx_attr sdx_a_text(sdx_build *b, const char *name, const char *text);
 /* Constants: a scalar of a float or integer type; a vector of int64. */
 sdx_id sdx_build_number(sdx_build *b, sdx_dtype dtype, double value);
 sdx_id sdx_build_ints(sdx_build *b, const int64_t *values, size_t count);
+/* A constant of any type with elements in memory layout; they are copied. */
+sdx_id sdx_build_tensor(sdx_build *b, sdx_dtype dtype, int32_t rank, const int64_t *dims,
+                        const void *data);
 
 /* What is known of a value; of SDX_NONE nothing is. */
 const sdx_type *sdx_build_type(const sdx_build *b, sdx_id value);

@@ -1,0 +1,55 @@
+/* lower_pack.c - constants in the layout that a step wants: each operator with a pack function is asked
+ * once a step. What it takes over is not kept a second time: bytes that nobody else reads are given
+ * back, pages of a mapped file and constants that a pass computed alike. */
+#include "exec/lowering.h"
+
+static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp) {
+    sdx_program *program = l->program;
+    const sdx_node *node = step->node;
+    sdx_pack pack = {.module = l->module, .node = node, .def = node->op->def,
+                     .params = node->params, .optimize = program->optimize,
+                     .arena = &program->arena, .temp = temp, .error = l->error};
+    sdx_status status = node->op->def->pack(&pack);
+    if (status != SDX_STATUS_OK) {
+        sdx_program_blame(program, node, l->error);
+        return status;
+    }
+    step->packed = pack.packed;
+    program->constant_bytes += pack.bytes;
+    for (uint32_t i = 0; i < node->input_count && i < 32; i++)
+        if (pack.taken >> i & 1u && sdx_pack_constant(&pack, i)) step->taken |= 1u << i;
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_lower_pack(sdx_lowering *l) {
+    for (size_t g = 0; g < l->module->graphs.count; g++) {
+        sdx_block *block = &l->program->blocks[g];
+        for (uint32_t s = 0; s < block->step_count; s++) {
+            if (!block->steps[s].node->op->def->pack) continue;
+            sdx_arena temp;
+            sdx_arena_init(&temp, l->program->allocator, 0);
+            sdx_status status = pack_step(l, &block->steps[s], &temp);
+            sdx_arena_free(&temp);
+            SDX_TRY(status);
+        }
+    }
+    return SDX_STATUS_OK;
+}
+
+void sdx_lower_give_back(sdx_lowering *l) {
+    sdx_module *module = l->module;
+    const sdx_model *model = l->program->model;
+    bool *read = sdx_arena_array(&l->scratch, module->owned.count + 1, sizeof *read);
+    for (size_t v = 0; v < module->values.count; v++) {
+        const sdx_const *constant = sdx_value_at(module, (sdx_id)v)->constant;
+        if (!constant || !l->value_used[v]) continue;
+        if (constant->owned) {
+            if (read && l->plain[v]) read[constant->owned] = true;
+        } else if (!l->plain[v] && constant->data) {
+            if (!sdx_file_forget(&model->file, constant->data, constant->bytes))
+                sdx_external_forget(model->external, constant->data, constant->bytes);
+        }
+    }
+    for (size_t i = 1; read && i <= module->owned.count; i++)
+        if (!read[i]) sdx_module_disown(module, (uint32_t)i);
+}
