@@ -1,0 +1,72 @@
+/* fused_matmul.c - sardonyx:MatMul, which passes put in place of MatMul and Gemm whose second factor is
+ * a constant matrix: float32, packed, with a tail. Inputs: rows (any rank, the last dim is summed
+ * over), matrix, bias or none, addend or none. */
+#include "kernels/matrix.h"
+#include "ops/fused.h"
+
+typedef struct params {
+    sdx_fused_tail tail;
+    bool transposed; /* the matrix is (columns, depth) */
+    float scale;     /* of the product */
+} params;
+
+static sdx_status prepare(sdx_prep *prep) {
+    params *p = prep->params;
+    SDX_TRY(sdx_attr_get_bool(prep, "transposed", false, &p->transposed));
+    SDX_TRY(sdx_attr_get_float(prep, "scale", 1.0f, &p->scale));
+    return sdx_fused_tail_prepare(prep, &p->tail);
+}
+
+static sdx_status infer(sdx_infer *inf) {
+    const params *p = inf->params;
+    int32_t rank = sdx_infer_rank(inf, 0);
+    sdx_infer_set_dtype(inf, 0, SDX_DTYPE_FLOAT32);
+    SDX_TRY(sdx_infer_require_min_rank(inf, 0, 1));
+    SDX_TRY(sdx_infer_require_rank(inf, 1, 2));
+    if (rank < 0 || sdx_infer_rank(inf, 1) < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 0, rank - 1),
+                                    sdx_infer_dim(inf, 1, p->transposed ? 1 : 0),
+                                    "inner dimension of A and B"));
+    sdx_expr dims[SDX_MAX_RANK];
+    for (int32_t i = 0; i < rank - 1; i++) dims[i] = sdx_infer_dim(inf, 0, i);
+    dims[rank - 1] = sdx_infer_dim(inf, 1, p->transposed ? 0 : 1);
+    return sdx_infer_set_shape(inf, 0, rank, dims);
+}
+
+static sdx_status pack(sdx_pack *pack) {
+    const params *p = pack->params;
+    const sdx_const *matrix = sdx_pack_constant(pack, 1);
+    size_t depth = (size_t)matrix->dims[p->transposed ? 1 : 0];
+    size_t columns = (size_t)matrix->dims[p->transposed ? 0 : 1], bytes;
+    if (!sdx_size_mul(sdx_matrix_packed_size(depth, columns), sizeof(float), &bytes))
+        bytes = SIZE_MAX;
+    float *to = sdx_pack_alloc(pack, bytes);
+    if (!to) return SDX_STATUS_NO_MEMORY;
+    const float *from, *bias = NULL;
+    SDX_TRY(sdx_pack_floats(pack, 1, &from));
+    if (sdx_pack_constant(pack, 2)) SDX_TRY(sdx_pack_floats(pack, 2, &bias));
+    sdx_matrix_pack(pack->threads, depth, columns, from, p->transposed ? 1 : columns,
+                    p->transposed ? depth : 1, p->scale, bias, to);
+    pack->taken = 1u << 1 | 1u << 2;
+    pack->packed = to;
+    return SDX_STATUS_OK;
+}
+
+static sdx_status run(sdx_call *call) {
+    const params *p = call->params;
+    const sdx_tensor *x = sdx_in(call, 0), *addend = sdx_in(call, 3);
+    sdx_tensor *y = sdx_out(call, 0);
+    size_t depth = (size_t)x->dims[x->rank - 1], columns = (size_t)y->dims[y->rank - 1];
+    sdx_tail tail = sdx_fused_tail_of(&p->tail, addend, columns);
+    if (y->count)
+        sdx_matrix_run(call->host->pool, y->count / columns, depth, columns, call->packed, x->data,
+                       y->data, &tail);
+    return SDX_STATUS_OK;
+}
+
+const sdx_op_def sdx_op_fused_matmul = {
+    .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
+    .in_types = {SDX_T(FLOAT32)},
+    .params_size = sizeof(params),
+    .prepare = prepare, .infer = infer, .run = run, .pack = pack,
+};
