@@ -3,8 +3,8 @@
 #include "kernels/product.h"
 
 #define POINTERS    416 /* on the stack: rows of a block times taps of a block */
-#define MOST_ROWS   96
-#define PANEL_DEPTH 256 /* rows of a panel: 16 KiB of two vectors of 8 floats */
+#define MOST_ROWS   256
+#define PANEL_DEPTH 384 /* rows of a panel: 24 KiB of two vectors of 8 floats */
 #define FEW_ROWS    6   /* so few that a panel is met once or twice: no need to cut its depth */
 
 typedef struct plan {
@@ -37,6 +37,7 @@ static plan make_plan(const sdx_product *product, size_t threads) {
     p.panels_all = product->groups * product->panels.count;
     /* Enough tasks that no thread waits long for the last one. */
     p.row_blocks = divide_up(product->rows, p.block_rows);
+    p.block_rows = divide_up(product->rows, p.row_blocks);
     size_t wanted = threads > 1 ? threads * 4 : 1;
     if (p.row_blocks < wanted && product->rows > 24 * wanted) {
         p.block_rows = divide_up(product->rows, wanted);

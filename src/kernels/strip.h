@@ -1,0 +1,25 @@
+/* strip.h - a depthwise convolution together with the 1x1 convolutions before and behind it, a few rows
+ * of the image at a time: what lies between them is as large as a strip, not as the image, and stays
+ * in the cache. */
+#ifndef SDX_KERNELS_STRIP_H
+#define SDX_KERNELS_STRIP_H
+
+#include "kernels/conv.h"
+
+typedef struct sdx_strip {
+    sdx_conv_shape middle;   /* of the depthwise convolution */
+    size_t channels, maps;   /* of the image that comes in and of the one that goes out */
+    const float *expand;     /* packed by sdx_matrix_pack; NULL: none */
+    const float *depthwise;  /* packed by sdx_conv_pack */
+    const float *project;    /* as expand */
+    sdx_tail tails[3];       /* of each; the last stage's alone may have an addend */
+} sdx_strip;
+
+/* Rows of results at a time. */
+size_t sdx_strip_rows(const sdx_strip *strip);
+/* Floats of scratch, which do not depend on the image's height or the number of images. */
+size_t sdx_strip_scratch(const sdx_strip *strip);
+void sdx_strip_run(sdx_pool *pool, const sdx_strip *strip, const float *x, float *out,
+                   float *scratch);
+
+#endif

@@ -1,0 +1,150 @@
+/* fused_strip.c - sardonyx:Strip, which passes put in place of a depthwise convolution and the 1x1
+ * convolutions before and behind it (kernels/strip.h). Inputs: image, then weights and bias of each
+ * of the three (left out where there is none), then the addend of the last. The attributes of the
+ * depthwise convolution are those of Conv; each stage has a tail, act0, act0_a, act0_b and so on. */
+#include "kernels/matrix.h"
+#include "kernels/strip.h"
+#include "ops/conv.h"
+#include "ops/fused.h"
+
+enum { EXPAND = 1, DEPTHWISE = 3, PROJECT = 5, ADDEND = 7 };
+
+typedef struct params {
+    sdx_conv_params conv;
+    sdx_fused_tail tails[3];
+} params;
+
+static sdx_status prepare(sdx_prep *prep) {
+    params *p = prep->params;
+    SDX_TRY(sdx_conv_prepare(prep, &p->conv));
+    static const char *const names[3][3] = {{"act0", "act0_a", "act0_b"},
+                                            {"act1", "act1_a", "act1_b"},
+                                            {"act2", "act2_a", "act2_b"}};
+    for (size_t i = 0; i < 3; i++) {
+        SDX_TRY(sdx_attr_get_int(prep, names[i][0], SDX_ACT_NONE, &p->tails[i].act));
+        SDX_TRY(sdx_attr_get_float(prep, names[i][1], 0.0f, &p->tails[i].a));
+        SDX_TRY(sdx_attr_get_float(prep, names[i][2], 0.0f, &p->tails[i].b));
+    }
+    return SDX_STATUS_OK;
+}
+
+static size_t number(sdx_expr e) {
+    return sdx_expr_is_const(e) && sdx_expr_value(e) > 0 ? (size_t)sdx_expr_value(e) : 0;
+}
+
+/* All but the pointers and the sizes of a run. `weights` are those of the depthwise convolution. */
+static sdx_strip shape_of(const params *p, const size_t weights[4]) {
+    sdx_strip strip = {.middle = {.channels = weights[0],
+                                  .maps = weights[0],
+                                  .groups = weights[0],
+                                  .kernel_h = weights[2],
+                                  .kernel_w = weights[3],
+                                  .stride_h = (size_t)sdx_window_stride(&p->conv.window, 0),
+                                  .stride_w = (size_t)sdx_window_stride(&p->conv.window, 1),
+                                  .dilation_h = (size_t)sdx_window_dilation(&p->conv.window, 0),
+                                  .dilation_w = (size_t)sdx_window_dilation(&p->conv.window, 1)}};
+    return strip;
+}
+
+static sdx_status infer(sdx_infer *inf) {
+    const params *p = inf->params;
+    sdx_infer_set_dtype(inf, 0, SDX_DTYPE_FLOAT32);
+    SDX_TRY(sdx_infer_require_rank(inf, 0, 4));
+    SDX_TRY(sdx_infer_require_rank(inf, DEPTHWISE, 4));
+    if (sdx_infer_rank(inf, 0) < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    static const float present; /* stands for packed weights: only their being there counts */
+    size_t weights[4];
+    for (int32_t i = 0; i < 4; i++) weights[i] = number(sdx_infer_dim(inf, DEPTHWISE, i));
+    sdx_strip strip = shape_of(p, weights);
+    strip.expand = sdx_infer_present(inf, EXPAND) ? &present : NULL;
+    strip.project = sdx_infer_present(inf, PROJECT) ? &present : NULL;
+    sdx_expr channels = strip.expand ? sdx_infer_dim(inf, EXPAND, 1)
+                                     : sdx_infer_dim(inf, DEPTHWISE, 0);
+    SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 0, 3), channels,
+                                    "channels of the image and of the first weights"));
+    sdx_expr dims[4] = {sdx_infer_dim(inf, 0, 0), SDX_EXPR_UNKNOWN, SDX_EXPR_UNKNOWN,
+                        sdx_infer_dim(inf, strip.project ? PROJECT : DEPTHWISE, 0)};
+    for (int32_t a = 0; a < 2; a++)
+        SDX_TRY(sdx_window_out_dim(inf, &p->conv.window, a, sdx_infer_dim(inf, 0, 1 + a),
+                                   sdx_infer_dim(inf, DEPTHWISE, 2 + a), &dims[1 + a]));
+    strip.middle.in_w = number(sdx_infer_dim(inf, 0, 2));
+    strip.middle.out_w = number(dims[2]);
+    if (strip.middle.in_w && strip.middle.out_w)
+        sdx_infer_add_scratch(inf, sdx_strip_scratch(&strip) * sizeof(float));
+    return sdx_infer_set_shape(inf, 0, 4, dims);
+}
+
+/* A 1x1 convolution as a matrix; *to stays NULL where there is none. */
+static sdx_status pack_pointwise(sdx_pack *pack, uint32_t input, const float **to) {
+    const sdx_const *weights = sdx_pack_constant(pack, input);
+    if (!weights) return SDX_STATUS_OK;
+    size_t maps = (size_t)weights->dims[0], channels = (size_t)weights->dims[1], bytes;
+    if (!sdx_size_mul(sdx_matrix_packed_size(channels, maps), sizeof(float), &bytes))
+        bytes = SIZE_MAX;
+    float *packed = sdx_pack_alloc(pack, bytes);
+    if (!packed) return SDX_STATUS_NO_MEMORY;
+    const float *from, *bias = NULL;
+    SDX_TRY(sdx_pack_floats(pack, input, &from));
+    if (sdx_pack_constant(pack, input + 1)) SDX_TRY(sdx_pack_floats(pack, input + 1, &bias));
+    sdx_matrix_pack(pack->threads, channels, maps, from, 1, channels, 1.0f, bias, packed);
+    *to = packed;
+    return SDX_STATUS_OK;
+}
+
+static sdx_status pack(sdx_pack *pack) {
+    const sdx_const *weights = sdx_pack_constant(pack, DEPTHWISE);
+    size_t dims[4];
+    for (int32_t i = 0; i < 4; i++) dims[i] = (size_t)weights->dims[i];
+    sdx_strip *strip = sdx_pack_alloc(pack, sizeof *strip);
+    if (!strip) return SDX_STATUS_NO_MEMORY;
+    *strip = shape_of(pack->params, dims);
+    SDX_TRY(pack_pointwise(pack, EXPAND, &strip->expand));
+    SDX_TRY(pack_pointwise(pack, PROJECT, &strip->project));
+    float *packed = sdx_pack_alloc(
+        pack, sdx_conv_packed_size(&strip->middle, SDX_CONV_DEPTHWISE) * sizeof(float));
+    if (!packed) return SDX_STATUS_NO_MEMORY;
+    const float *from, *bias = NULL;
+    SDX_TRY(sdx_pack_floats(pack, DEPTHWISE, &from));
+    if (sdx_pack_constant(pack, DEPTHWISE + 1))
+        SDX_TRY(sdx_pack_floats(pack, DEPTHWISE + 1, &bias));
+    sdx_conv_pack(pack->threads, &strip->middle, SDX_CONV_DEPTHWISE, from, bias, packed);
+    strip->depthwise = packed;
+    for (uint32_t i = EXPAND; i < ADDEND; i++) pack->taken |= 1u << i;
+    pack->packed = strip;
+    return SDX_STATUS_OK;
+}
+
+static sdx_status run(sdx_call *call) {
+    const params *p = call->params;
+    const sdx_tensor *x = sdx_in(call, 0), *addend = sdx_in(call, ADDEND);
+    sdx_tensor *y = sdx_out(call, 0);
+    sdx_strip strip = *(const sdx_strip *)call->packed;
+    sdx_conv_shape *s = &strip.middle;
+    const int64_t kernel[2] = {(int64_t)s->kernel_h, (int64_t)s->kernel_w};
+    sdx_window window;
+    sdx_window_resolve(&p->conv.window, 2, x->dims + 1, kernel, y->dims + 1, &window);
+    s->batch = (size_t)x->dims[0];
+    s->in_h = (size_t)window.in[0];
+    s->in_w = (size_t)window.in[1];
+    s->out_h = (size_t)window.out[0];
+    s->out_w = (size_t)window.out[1];
+    s->pad_top = (size_t)window.pad[0];
+    s->pad_left = (size_t)window.pad[1];
+    strip.channels = (size_t)x->dims[3];
+    strip.maps = (size_t)y->dims[3];
+    for (size_t i = 0; i < 3; i++)
+        strip.tails[i] = sdx_fused_tail_of(&p->tails[i], i == 2 ? addend : NULL, strip.maps);
+    if (y->count == 0) return SDX_STATUS_OK;
+    sdx_scratch scratch;
+    SDX_TRY(sdx_call_scratch(call, sdx_strip_scratch(&strip) * sizeof(float), &scratch));
+    sdx_strip_run(call->host->pool, &strip, x->data, y->data, scratch.data);
+    sdx_call_scratch_end(call, &scratch);
+    return SDX_STATUS_OK;
+}
+
+const sdx_op_def sdx_op_fused_strip = {
+    .min_in = 1, .max_in = 8, .min_out = 1, .max_out = 1,
+    .in_types = {SDX_T(FLOAT32)},
+    .params_size = sizeof(params),
+    .prepare = prepare, .infer = infer, .run = run, .pack = pack,
+};

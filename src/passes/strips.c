@@ -1,0 +1,123 @@
+/* strips.c - a depthwise convolution and the 1x1 convolutions before and behind it become one step
+ * that works on a few rows at a time (kernels/strip.h), where what lies between them is larger than a
+ * cache: that saves memory and the way to it. */
+#include <string.h>
+
+#include "kernels/tail.h"
+#include "passes/passes.h"
+
+#define WORTH_BYTES ((int64_t)512 << 10)
+
+static bool is_conv(const sdx_node *node) {
+    return !node->dead && node->op && strcmp(node->domain, SDX_DOMAIN_FUSED) == 0 &&
+           strcmp(node->op_type, "Conv") == 0 && !sdx_node_int(node, "planar", 0);
+}
+
+static bool all_are(const sdx_node *node, const char *name, int64_t value) {
+    const sdx_attr *attr = sdx_node_attr(node, name, SDX_ATTR_INTS);
+    for (size_t i = 0; attr && i < attr->count; i++)
+        if (attr->as.ints[i] != value) return false;
+    return true;
+}
+
+static bool is_pointwise(const sdx_rewrite *r, const sdx_node *node) {
+    return is_conv(node) && sdx_node_int(node, "group", 1) == 1 &&
+           all_are(node, "kernel_shape", 1) && all_are(node, "strides", 1) &&
+           all_are(node, "pads", 0) && sdx_constant_of(r, node->inputs[1]);
+}
+
+static bool is_depthwise(const sdx_rewrite *r, const sdx_node *node) {
+    const sdx_const *weights = is_conv(node) ? sdx_constant_of(r, node->inputs[1]) : NULL;
+    int64_t group = sdx_node_int(node, "group", 1);
+    return weights && group > 1 && weights->dims[0] == group && weights->dims[1] == 1 &&
+           weights->dims[2] <= 64 && sdx_node_input(node, 3) == SDX_NONE;
+}
+
+/* Bytes of one image; 0 where they are not known. */
+static int64_t image_bytes(const sdx_rewrite *r, sdx_id value) {
+    const sdx_type *type = sdx_build_type(&r->build, value);
+    int64_t bytes = sizeof(float);
+    for (int32_t i = 1; i < 4; i++) {
+        if (type->rank != 4 || !sdx_expr_is_const(type->dims[i])) return 0;
+        bytes *= sdx_expr_value(type->dims[i]);
+    }
+    return bytes;
+}
+
+/* The 1x1 convolution that makes the input, if nobody else reads it. */
+static sdx_id find_before(sdx_rewrite *r, sdx_id input) {
+    sdx_id maker = sdx_maker(r, input);
+    if (maker == SDX_NONE || sdx_use_count(r, input) != 1) return SDX_NONE;
+    const sdx_node *node = sdx_node_at(r->module, maker);
+    return is_pointwise(r, node) && sdx_node_input(node, 3) == SDX_NONE ? maker : SDX_NONE;
+}
+
+static sdx_id find_behind(sdx_rewrite *r, sdx_id output) {
+    sdx_id user = sdx_sole_user(r, output);
+    if (user == SDX_NONE) return SDX_NONE;
+    const sdx_node *node = sdx_node_at(r->module, user);
+    return is_pointwise(r, node) && node->inputs[0] == output ? user : SDX_NONE;
+}
+
+typedef struct attrs {
+    sdx_attr items[16];
+    uint32_t count;
+} attrs;
+
+static void add_tail(sdx_rewrite *r, attrs *to, const sdx_node *node, const char *const names[3]) {
+    sdx_build *b = &r->build;
+    to->items[to->count++] = sdx_a_int(b, names[0], sdx_node_int(node, "act", SDX_ACT_NONE));
+    to->items[to->count++] = sdx_a_float(b, names[1], sdx_node_float(node, "act_a", 0.0f));
+    to->items[to->count++] = sdx_a_float(b, names[2], sdx_node_float(node, "act_b", 0.0f));
+}
+
+static void join(sdx_rewrite *r, sdx_id before, sdx_id id, sdx_id behind) {
+    static const char *const tails[3][3] = {{"act0", "act0_a", "act0_b"},
+                                            {"act1", "act1_a", "act1_b"},
+                                            {"act2", "act2_a", "act2_b"}};
+    static const char *const kept[] = {"kernel_shape", "strides", "dilations", "pads",
+                                       "auto_pad", "group"};
+    const sdx_id stages[3] = {before, id, behind};
+    sdx_id in[8], from[3];
+    uint32_t from_count = 1;
+    attrs a = {.count = 0};
+    for (uint32_t i = 0; i < 8; i++) in[i] = SDX_NONE;
+    const sdx_node *middle = sdx_node_at(r->module, id);
+    for (uint32_t i = 0; i < middle->attr_count; i++)
+        for (uint32_t k = 0; k < SDX_COUNT(kept); k++)
+            if (strcmp(middle->attrs[i].name, kept[k]) == 0)
+                a.items[a.count++] = middle->attrs[i];
+    in[0] = middle->inputs[0];
+    sdx_id out = middle->outputs[0];
+    from[0] = id;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (stages[i] == SDX_NONE) continue;
+        const sdx_node *node = sdx_node_at(r->module, stages[i]);
+        in[1 + 2 * i] = node->inputs[1];
+        in[2 + 2 * i] = sdx_node_input(node, 2);
+        add_tail(r, &a, node, tails[i]);
+        if (i == 0) in[0] = node->inputs[0];
+        if (i == 2) {
+            in[7] = sdx_node_input(node, 3);
+            out = node->outputs[0];
+        }
+        if (i != 1) from[from_count++] = stages[i];
+    }
+    sdx_rewrite_from(r, from, from_count);
+    sdx_supplant(r, out, sdx_emit(&r->build, "sardonyx:Strip", a.items, a.count, in, 8));
+}
+
+sdx_status sdx_pass_strips(sdx_rewrite *r) {
+    size_t count = r->module->nodes.count;
+    for (size_t id = 0; id < count && r->build.status == SDX_STATUS_OK; id++) {
+        const sdx_node *node = sdx_node_at(r->module, (sdx_id)id);
+        if (!is_depthwise(r, node)) continue;
+        sdx_id before = SDX_NONE, behind = SDX_NONE;
+        if (image_bytes(r, node->inputs[0]) >= WORTH_BYTES)
+            before = find_before(r, node->inputs[0]);
+        if (image_bytes(r, node->outputs[0]) >= WORTH_BYTES)
+            behind = find_behind(r, node->outputs[0]);
+        if (before != SDX_NONE || behind != SDX_NONE) join(r, before, (sdx_id)id, behind);
+    }
+    return r->build.status;
+}
