@@ -11,7 +11,7 @@ class InputError(ValueError):
     """The caller has to say more, or said something that does not fit."""
 
 
-def _dim_argument(text):
+def dim_argument(text):
     name, equals, number = text.rpartition("=")
     if not equals or not name or not number.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=N")
@@ -43,7 +43,7 @@ def _file_argument(text):
 
 def add_options(parser):
     """The options that say what to feed a model with."""
-    parser.add_argument("--dim", action="append", default=[], type=_dim_argument,
+    parser.add_argument("--dim", action="append", default=[], type=dim_argument,
                         metavar="NAME=N", help="size of a named dimension")
     parser.add_argument("--shape", action="append", default=[], type=_shape_argument,
                         metavar="INPUT=AxBxC", help="the whole shape of an input")

@@ -9,7 +9,9 @@ Usage: tools/setup.sh GROUP..
   build    compiler, CMake, Ninja, cmocka: what `make` needs
   python   .venv with the pinned packages of tools/requirements.txt
   torch    Debian's PyTorch and torchvision, for models/export.py
-  test     all of the above, clang with its sanitizer runtime, and, where the
+  peers    .venv-peers with the engines of tools/requirements-peers.txt that
+           bench/peers compares with; goes on without those that cannot be had
+  test     build, python and torch, clang with its sanitizer runtime, and, where the
            system has it, the test data of an older ONNX
 
 Installs only what is missing; quiet and quick when nothing is.
@@ -22,6 +24,8 @@ TEXT
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=$root/.venv
 requirements=$root/tools/requirements.txt
+peers_venv=$root/.venv-peers
+peers_requirements=$root/tools/requirements-peers.txt
 
 # "package" is satisfied by that Debian package alone, "package=command" also
 # by a command of that name from any other source.
@@ -100,11 +104,29 @@ install_packages() {
   $by_hand"
 }
 
+# The packages into .venv at once: without one of them the tests cannot do.
+install_all() {
+    "$1/bin/python" -m pip install --quiet --no-input --disable-pip-version-check \
+        --requirement "$2" || fail "could not install ${2#"$root/"}"
+}
+
+# The packages into .venv-peers one by one: an engine that cannot be had is left out, and the
+# benchmark says so.
+install_each() {
+    local line
+    while read -r line; do
+        [[ -z $line || $line == \#* ]] && continue
+        "$1/bin/python" -m pip install --quiet --no-input --disable-pip-version-check \
+            --no-deps "$line" </dev/null || echo "setup.sh: going on without $line" >&2
+    done <"$2"
+}
+
+# make_venv FOLDER REQUIREMENTS INSTALLER
 make_venv() {
-    local stamp=$venv/.requirements.sha256 wanted python=/usr/bin/python3
-    wanted=$(sha256sum <"$requirements")
+    local folder=$1 list=$2 stamp=$1/.requirements.sha256 wanted python=/usr/bin/python3
+    wanted=$(sha256sum <"$list")
     is_current() {
-        [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$wanted" ]]
+        [[ -x $folder/bin/python && -f $stamp && $(<"$stamp") == "$wanted" ]]
     }
     is_current && return 0
 
@@ -114,12 +136,10 @@ make_venv() {
     flock 9
     if ! is_current; then
         [[ -x $python ]] || python=python3
-        echo "setup.sh: making .venv" >&2
-        rm -rf "$venv"
-        "$python" -m venv "$venv" || fail "could not create $venv"
-        "$venv/bin/python" -m pip install --quiet --no-input \
-            --disable-pip-version-check --requirement "$requirements" ||
-            fail "could not install tools/requirements.txt"
+        echo "setup.sh: making ${folder##*/}" >&2
+        rm -rf "$folder"
+        "$python" -m venv "$folder" || fail "could not create $folder"
+        "$3" "$folder" "$list"
         # Written last: an interrupted run leaves no stamp and starts over.
         echo "$wanted" >"$stamp"
     fi
@@ -129,11 +149,13 @@ make_venv() {
 packages=()
 optional=()
 need_venv=0
+need_peers=0
 (($#)) || { usage >&2; exit 2; }
 for group in "$@"; do
     case $group in
     build) packages+=("${build_packages[@]}") ;;
     python) packages+=("${python_packages[@]}") need_venv=1 ;;
+    peers) packages+=("${python_packages[@]}") need_peers=1 ;;
     torch) packages+=("${torch_packages[@]}") ;;
     test)
         packages+=("${build_packages[@]}" "${python_packages[@]}"
@@ -155,4 +177,5 @@ install_packages "${packages[@]}"
 if ((${#optional[@]})) && ! (install_packages "${optional[@]}"); then
     echo "setup.sh: going on without ${optional[*]}" >&2
 fi
-if ((need_venv)); then make_venv; fi
+if ((need_venv)); then make_venv "$venv" "$requirements" install_all; fi
+if ((need_peers)); then make_venv "$peers_venv" "$peers_requirements" install_each; fi

@@ -1,0 +1,66 @@
+"""The runner of MNN. Timed is its runSession: handing over the input and fetching the result are left
+out, in MNN's favour, but not what it takes to go to another batch size."""
+
+import sys
+
+import common
+
+
+class Adapter:
+    def __init__(self):
+        import importlib.metadata
+
+        import MNN
+        import numpy
+        self.library, self.numpy = MNN, numpy
+        self.version = importlib.metadata.version("MNN")
+        self.interpreter = self.session = self.inputs = self.bound = None
+
+    def load(self, path, threads, options):
+        self.interpreter = self.library.Interpreter(path)
+        self.session = self.interpreter.createSession(
+            {"numThread": threads, "backend": "CPU", "precision": "high"})
+
+    def prepare(self, arrays):
+        hosts = {}
+        for name, array in arrays.items():
+            shape, count = array.shape, array.size
+            hosts[name] = (shape, self.library.Tensor(
+                shape, self.library.Halide_Type_Float, array.reshape(count),
+                self.library.Tensor_DimensionType_Caffe))
+        return hosts
+
+    def _bind(self, hosts):
+        inputs = self.interpreter.getSessionInputAll(self.session)
+        for name, (shape, _) in hosts.items():
+            self.interpreter.resizeTensor(inputs[name], shape)
+        self.interpreter.resizeSession(self.session)
+        self.inputs = self.interpreter.getSessionInputAll(self.session)
+        self.bound = hosts
+
+    def before(self, prepared):
+        """Each time: a run may use the memory of the inputs for something else."""
+        if self.bound is prepared:
+            for name, (_, host) in prepared.items():
+                self.inputs[name].copyFrom(host)
+
+    def run(self, prepared):
+        if self.bound is not prepared:
+            self._bind(prepared)
+            self.before(prepared)
+        self.interpreter.runSession(self.session)
+
+    def outputs(self):
+        results = []
+        for tensor in self.interpreter.getSessionOutputAll(self.session).values():
+            shape = tensor.getShape()
+            host = self.library.Tensor(
+                shape, self.library.Halide_Type_Float, self.numpy.zeros(shape, "float32"),
+                self.library.Tensor_DimensionType_Caffe)
+            tensor.copyToHostTensor(host)
+            results.append(self.numpy.array(host.getNumpyData()).reshape(shape))
+        return results
+
+
+if __name__ == "__main__":
+    sys.exit(common.serve("mnn", Adapter))
