@@ -7,7 +7,8 @@
 static const char help[] =
     "usage: sardonyx ops [--filter TEXT] [--json]\n\n"
     "Lists the supported operators: domain, name, opset versions (from-to; open where the newest\n"
-    "known counts), and the element types of the first input.\n\n"
+    "known counts), and the element types of the first input. Where this build lacks a library that an\n"
+    "operator uses, its line ends with [built without NAME].\n\n"
     "  --filter TEXT  only operators whose name contains TEXT, in upper or lower case\n"
     "  --json         as JSON: the types of each input; the last list serves all further ones\n\n"
     "Exit code 1 if there is no such operator.\n\n"
@@ -21,7 +22,9 @@ static void print_text(size_t index, const sdx_op_info *info) {
     printf("%-26s %-28s %-6s", info->domain, info->name, versions);
     for (int d = 1; d < SDX_DTYPE_COUNT; d++)
         if (sdx_op_takes(index, 0, (sdx_dtype)d)) printf(" %s", sdx_dtype_name((sdx_dtype)d));
-    putchar('\n');
+    for (size_t i = 0; sdx_op_lacks(index, i); i++)
+        printf("%s%s", i ? ", " : " [built without ", sdx_op_lacks(index, i));
+    puts(sdx_op_lacks(index, 0) ? "]" : "");
 }
 
 #define LISTED_INPUTS 8 /* no operator tells more than these apart */
@@ -50,6 +53,12 @@ static void print_json(json_writer *json, size_t index, const sdx_op_info *info)
         json_end(json);
     }
     json_end(json);
+    if (sdx_op_lacks(index, 0)) {
+        json_row(json, "built_without");
+        for (size_t i = 0; sdx_op_lacks(index, i); i++)
+            json_string(json, NULL, sdx_op_lacks(index, i));
+        json_end(json);
+    }
     json_end(json);
 }
 

@@ -536,6 +536,9 @@ SDX_API size_t sdx_op_count(void);
 SDX_API sdx_status sdx_op_get_info(size_t index, sdx_op_info *info);
 /* Whether the op takes dtype as element type of input `input`. */
 SDX_API bool sdx_op_takes(size_t index, size_t input, sdx_dtype dtype);
+/* The i-th library that the op uses and this build lacks ("PCRE2"); NULL: no more. ImageDecoder then
+ * refuses images of that library's format, any other op every model that has it. */
+SDX_API const char *sdx_op_lacks(size_t index, size_t i);
 
 #ifdef __cplusplus
 }

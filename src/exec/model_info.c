@@ -257,3 +257,10 @@ bool sdx_op_takes(size_t index, size_t input, sdx_dtype dtype) {
     sdx_dtypes types = sdx_op_input_types(sdx_ops[index].def, (uint32_t)input);
     return types == 0 || sdx_dtypes_has(types, dtype);
 }
+
+const char *sdx_op_lacks(size_t index, size_t i) {
+    if (index >= sdx_ops_count || !sdx_ops[index].def->lacks) return NULL;
+    const char *const *name = sdx_ops[index].def->lacks;
+    while (*name && i-- > 0) name++;
+    return *name;
+}

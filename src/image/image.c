@@ -32,28 +32,38 @@ static bool is_pnm(const uint8_t *b, size_t n) {
 
 #ifdef SDX_WITH_JPEG
 #define JPEG sdx_image_jpeg
+#define NO_JPEG
 #else
 #define JPEG NULL
+#define NO_JPEG "libjpeg",
 #endif
 #ifdef SDX_WITH_PNG
 #define PNG sdx_image_png
+#define NO_PNG
 #else
 #define PNG NULL
+#define NO_PNG "libpng",
 #endif
 #ifdef SDX_WITH_WEBP
 #define WEBP sdx_image_webp
+#define NO_WEBP
 #else
 #define WEBP NULL
+#define NO_WEBP "libwebp",
 #endif
 #ifdef SDX_WITH_TIFF
 #define TIFF sdx_image_tiff
+#define NO_TIFF
 #else
 #define TIFF NULL
+#define NO_TIFF "libtiff",
 #endif
 #ifdef SDX_WITH_OPENJPEG
 #define JPEG2000 sdx_image_jpeg2000
+#define NO_JPEG2000
 #else
 #define JPEG2000 NULL
+#define NO_JPEG2000 "OpenJPEG",
 #endif
 
 static const struct {
@@ -70,6 +80,8 @@ static const struct {
     {"PNM", "", is_pnm, sdx_image_pnm},
 };
 #define FORMATS (sizeof formats / sizeof formats[0])
+
+const char *const sdx_image_lacks[] = {NO_JPEG NO_PNG NO_WEBP NO_TIFF NO_JPEG2000 NULL};
 
 bool sdx_image_can_read(const char *format) {
     for (size_t i = 0; i < FORMATS; i++)

@@ -35,5 +35,7 @@ void sdx_image_release(sdx_image *image, const sdx_allocator *allocator);
 
 /* Whether this build can read a format ("PNG", "JPEG 2000", …). */
 bool sdx_image_can_read(const char *format);
+/* The libraries that this build is without; NULL ends them. */
+extern const char *const sdx_image_lacks[];
 
 #endif

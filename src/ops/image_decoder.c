@@ -56,4 +56,5 @@ const sdx_op_def sdx_op_image_decoder = {
     .in_types = {SDX_T(UINT8)},
     .params_size = sizeof(image_params),
     .prepare = image_prepare, .infer = image_infer, .run = image_run,
+    .lacks = sdx_image_lacks,
 };

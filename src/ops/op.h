@@ -50,6 +50,7 @@ typedef struct sdx_op_def {
     sdx_status (*infer)(sdx_infer *inf);
     sdx_status (*run)(sdx_call *call);
     sdx_status (*pack)(sdx_pack *pack); /* may be NULL */
+    const char *const *lacks; /* NULL, or libraries that this build is without; NULL ends them */
     const void *aux; /* what tells siblings with the same functions apart: a table, a function */
 } sdx_op_def;
 

@@ -12,6 +12,8 @@ typedef struct regex_params {
     const pcre2_code *code;
 } regex_params;
 
+#define REGEX_LACKS NULL
+
 /* The compiled pattern lives and dies with the model's arena. */
 static void *arena_allocate(PCRE2_SIZE size, void *arena) { return sdx_arena_alloc(arena, size); }
 static void arena_release(void *memory, void *arena) { (void)memory, (void)arena; }
@@ -81,6 +83,9 @@ typedef struct regex_params {
     char unused;
 } regex_params;
 
+static const char *const regex_lacks[] = {"PCRE2", NULL};
+#define REGEX_LACKS regex_lacks
+
 static sdx_status regex_prepare(sdx_prep *prep) {
     return sdx_prep_unsupported(prep, "this library was built without PCRE2, which operator "
                                       "RegexFullMatch needs");
@@ -103,4 +108,5 @@ const sdx_op_def sdx_op_regex_full_match = {
     .in_types = {SDX_T(STRING)},
     .params_size = sizeof(regex_params),
     .prepare = regex_prepare, .infer = regex_infer, .run = regex_run,
+    .lacks = REGEX_LACKS,
 };

@@ -305,13 +305,8 @@ static void go_back(sdx_gradient *g, sdx_id id) {
         sdx_gradient_refuse(g, &node, rule ? "is not supported" : "has no rule of differentiation");
         return;
     }
-    /* The place of B within A is asked for by attributes there; the sums below know it otherwise. */
-    const sdx_attr *old = node.version < 7 ? sdx_node_attr(&node, "broadcast", SDX_ATTR_INT) : NULL;
-    if (old && old->as.ints[0] != 0) {
-        sdx_gradient_refuse(g, &node, "broadcasts by attributes, as before version 7");
-        return;
-    }
     g->current = id;
+    if (sdx_gradient_realign(g, &node)) return;
     if (rule->apply) rule->apply(g, &node);
     else apply_text(g, &node, rule);
 }

@@ -36,6 +36,10 @@ bool sdx_gradient_wanted(const sdx_gradient *g, const sdx_node *node, uint32_t i
  * broadcast to: summed over the axes where it was. Both cast to its type. */
 void sdx_gradient_give(sdx_gradient *g, const sdx_node *node, uint32_t i, sdx_id value);
 void sdx_gradient_give_sum(sdx_gradient *g, const sdx_node *node, uint32_t i, sdx_id value);
+/* Where input 1 is broadcast so that its dims do not end at the last of input 0, as attributes could
+ * ask before version 7 and a slope of PRelu may lie: the node is written out with ones behind those
+ * dims, and that is differentiated. False: broadcasts as today, nothing was done. */
+bool sdx_gradient_realign(sdx_gradient *g, const sdx_node *node);
 /* `value` summed down to the shape of `like`, which it is a broadcast of. */
 sdx_id sdx_gradient_sum_to(sdx_gradient *g, sdx_id value, sdx_id like);
 /* Differentiates what has been emitted since the node table had `first` entries: out[k] stands for

@@ -1,5 +1,7 @@
 /* gradient_math.c - rules of elementwise operators that no single formula says: any number of
  * inputs, optional ones, or modes; and the sum that undoes their broadcasting. */
+#include <string.h>
+
 #include "passes/gradient.h"
 
 /* ---- broadcasting ---------------------------------------------------------------------------- */
@@ -37,6 +39,51 @@ sdx_id sdx_gradient_sum_to(sdx_gradient *g, sdx_id value, sdx_id like) {
     sdx_id sum = SDX_EMIT_WITH(b, "ReduceSum", SDX_ATTRS(sdx_a_int(b, "noop_with_empty_axes", 1)),
                                value, where);
     return sdx_build_reshape_like(b, sum, like);
+}
+
+/* How many dims of A lie behind those of B, by the attributes of versions before 7. -1 and no axis
+ * at all meant "at the end". */
+static int32_t dims_behind_axis(const sdx_node *node, int32_t a, int32_t b) {
+    int64_t axis = sdx_node_int(node, "axis", -1);
+    if (axis == -1) return 0;
+    if (axis < 0) axis += a;
+    return axis < 0 || axis > a - b ? 0 : a - b - (int32_t)axis; /* outside: one element only */
+}
+
+/* The same of PRelu, where a vector lies along the channels: before version 7 if it fits there at
+ * all, since then only if it cannot lie at the end. */
+static int32_t dims_behind_slope(const sdx_node *node, const sdx_type *x, const sdx_type *slope) {
+    if (slope->rank != 1 || x->rank < 3) return 0;
+    const sdx_expr length = slope->dims[0], channels = x->dims[1], end = x->dims[x->rank - 1];
+    const bool told = sdx_expr_is_const(length);
+    bool along = sdx_expr_same(length, channels);
+    if (node->version < 7) along |= !told || !sdx_expr_is_const(channels);
+    else along &= told && sdx_expr_is_const(end) && !sdx_expr_same(length, end);
+    return along && !sdx_expr_is(length, 1) ? x->rank - 2 : 0;
+}
+
+bool sdx_gradient_realign(sdx_gradient *g, const sdx_node *node) {
+    sdx_build *b = sdx_gradient_build(g);
+    const bool prelu = strcmp(node->op_type, "PRelu") == 0;
+    const bool placed = node->version < 7 && sdx_node_int(node, "broadcast", 0) != 0 &&
+                        sdx_node_int(node, "axis", -1) != -1;
+    if (!prelu && !placed) return false;
+    for (uint32_t i = 0; i < 2 && node->version < 7; i++)
+        if (!sdx_gradient_need_rank(g, node, node->inputs[i])) return true;
+    const sdx_type *first = sdx_build_type(b, node->inputs[0]);
+    const sdx_type *second = sdx_build_type(b, node->inputs[1]);
+    const int32_t rank = second->rank;
+    const int32_t behind = prelu ? dims_behind_slope(node, first, second)
+                                 : dims_behind_axis(node, first->rank, rank);
+    if (behind == 0) return false;
+    int64_t axes[SDX_MAX_RANK];
+    for (int32_t i = 0; i < behind; i++) axes[i] = rank + i;
+    const size_t mark = sdx_gradient_mark(g);
+    sdx_id spread = SDX_EMIT(b, "Unsqueeze", node->inputs[1],
+                             sdx_build_ints(b, axes, (size_t)behind));
+    sdx_id y = SDX_EMIT(b, node->op_type, node->inputs[0], spread);
+    sdx_gradient_through(g, node, mark, &y, 1);
+    return true;
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */

@@ -208,11 +208,11 @@ def gradient_through_an_unsupported_type():
                        inits=[helper.make_tensor("t", TensorProto.INT64, [], [1])])
 
 
-@case("node 'n' (Add), on the way to y, broadcasts by attributes, as before version 7", code=4)
-def gradient_through_an_old_broadcast():
+@case("node 'n' (Add), on the way to y, works on a tensor whose rank is not known", code=4)
+def gradient_through_an_old_broadcast_of_unknown_rank():
     nodes = [node("Add", ["x", "b"], ["y"], name="n", broadcast=1, axis=0),
              gradient(xs=["x"], y="y")]
-    return save(nodes, [floats("x", 2, 3), floats("b", 2)], [floats("d", 2, 3)], opset=6,
+    return save(nodes, [floats("x", 2, 3), helper.make_tensor_value_info("b", TensorProto.FLOAT, None)], [floats("d", 2, 3)], opset=6,
                 opsets=[(TRAINING, 1)])
 
 

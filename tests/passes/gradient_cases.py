@@ -162,6 +162,14 @@ def binary():
     op("Mod", between(3, 8, 2, 3), between(1, 2, 3), fmod=1, like=lambda a, b: torch.fmod(a, b))
     op("PRelu", away(2, 3, 4), normal(3, 1),
        like=lambda a, s: torch.where(a > 0, a, s * a)).second = True
+    for version in (6, 7):  # a vector along the channels; at the end where it can lie there
+        op("PRelu", away(2, 3, 4), normal(3), opset=version, label=f"channels_{version}",
+           like=lambda a, s: torch.where(a > 0, a, s[:, None] * a)).symbolic = version < 7
+    op("PRelu", away(2, 3, 3), normal(3), opset=6, label="square_6",
+       like=lambda a, s: torch.where(a > 0, a, s[:, None] * a))
+    op("PRelu", away(2, 3, 3), normal(3), opset=7, label="square_7",
+       like=lambda a, s: torch.where(a > 0, a, s * a))
+    old_broadcasts()
     op("Where", Const(RNG.random((2, 3)) > 0.5), normal(2, 3), normal(3)).shapeless = True
     op("Where", Const(np.array([[True], [False]])), normal(1, 3), normal(2, 1), label="broadcast",
        like=lambda a, b: torch.where(torch.tensor([[True], [False]]), a, b))
@@ -175,6 +183,27 @@ def binary():
     tie.kink = True
     op("SwiGLU", normal(2, 3), normal(2, 3), opset=28,
        like=lambda a, b: F.silu(a) * b)
+
+
+def old_broadcasts():
+    """Before version 7 attributes say where B lies in A."""
+    def at(shape, f):
+        return lambda a, b: f(a, b.reshape(shape))
+    functions = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b,
+                 "Div": lambda a, b: a / b, "Pow": lambda a, b: a ** b}
+    places = [("front", (2,), (2, 1, 1), {"axis": 0}), ("middle", (3,), (3, 1), {"axis": 1}),
+              ("two", (2, 3), (2, 3, 1), {"axis": 0}), ("one", (2, 1), (2, 1, 1), {"axis": 0}),
+              ("below", (3,), (3, 1), {"axis": -2}), ("end", (3, 4), (3, 4), {}),
+              ("last", (4,), (4,), {"axis": -1}), ("single", (1,), (1,), {"axis": 2})]
+    for kind, f in functions.items():
+        for label, dims, shape, attrs in places:
+            case = op(kind, between(0.5, 2, 2, 3, 4), between(0.5, 2, *dims), like=at(shape, f),
+                      opset=6 if kind != "Pow" else 1, broadcast=1, label=f"old_{label}", **attrs)
+            case.second = label in ("middle", "two")
+            case.shapeless = label in ("end", "last")
+    for label, dims in (("row", (2,)), ("single", (1,))):
+        op("Gemm", normal(2, 3), normal(3, 2), normal(*dims), broadcast=1, opset=6,
+           label=f"old_{label}", like=lambda a, b, c: a @ b + c)
 
 
 # ---- shapes -------------------------------------------------------------------------------------
