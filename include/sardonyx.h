@@ -364,6 +364,9 @@ typedef enum sdx_buffer_fact { SDX_BUFFER_SIZE, SDX_BUFFER_OFFSET } sdx_buffer_f
  * SDX_MEMORY_DESCRIBE; "?" where it would be too long. Returns the length it needs. */
 SDX_API size_t sdx_program_buffer_text(const sdx_program *program, size_t index,
                                        sdx_buffer_fact fact, char *buffer, size_t size);
+/* Arrangements of the buffers that the program has: one, or a few where no single one is good for all
+ * sizes. Binding takes the one that needs least; offsets as expressions are those of the first. */
+SDX_API size_t sdx_program_layout_count(const sdx_program *program);
 
 /* The order in which steps run, chosen for the sizes that the program plans for. */
 typedef struct sdx_program_order {

@@ -286,6 +286,24 @@ static sdx_status check_fixed(const sdx_context *context, sdx_error *error) {
     return SDX_STATUS_OK;
 }
 
+/* Offsets by the arrangement that needs least at these sizes. */
+static sdx_status arrange_buffers(sdx_context *context, sdx_error *error) {
+    const sdx_program *program = context->program;
+    uint32_t best = program->layout_count, applied = best;
+    size_t arena;
+    for (uint32_t i = 0; i < program->layout_count; i++) {
+        applied = i;
+        if (!sdx_layout_apply(&program->layouts[i], context->buffers, &arena)) continue;
+        if (best != program->layout_count && arena >= context->arena_needed) continue;
+        best = i;
+        context->arena_needed = arena;
+    }
+    if (best == program->layout_count)
+        return sdx_fail(error, SDX_STATUS_LIMIT, "the intermediates pass the address space");
+    if (applied != best) sdx_layout_apply(&program->layouts[best], context->buffers, &arena);
+    return SDX_STATUS_OK;
+}
+
 sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
     const sdx_program *program = context->program;
     context->planned = false;
@@ -304,8 +322,7 @@ sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
         if (slot->place == SDX_PLACE_ARENA && !slot->view)
             add_naive(context, &context->storage[i].tensor);
     }
-    if (!sdx_layout_apply(&program->layout, context->buffers, &context->arena_needed))
-        return sdx_fail(error, SDX_STATUS_LIMIT, "the intermediates pass the address space");
+    SDX_TRY(arrange_buffers(context, error));
     SDX_TRY(check_places(context, error));
     context->planned = true;
     return SDX_STATUS_OK;

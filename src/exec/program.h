@@ -56,6 +56,8 @@ typedef struct sdx_planned {
     uint32_t values;      /* that live in it */
 } sdx_planned;
 
+#define SDX_LAYOUTS 4
+
 struct sdx_program {
     const sdx_allocator *allocator;
     sdx_allocator own_allocator;
@@ -80,7 +82,8 @@ struct sdx_program {
     uint32_t storage_count;
     sdx_planned *planned;   /* sorted by first */
     uint32_t planned_count;
-    sdx_layout layout;      /* of planned */
+    sdx_layout layouts[SDX_LAYOUTS]; /* of planned; the smallest one counts at each binding */
+    uint32_t layout_count;  /* 1 as a rule */
     sdx_order_info order;
     sdx_id *releases;
     uint32_t edge_count, step_count;
