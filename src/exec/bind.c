@@ -229,6 +229,15 @@ static size_t offset_of(const sdx_context *context, const sdx_slot_info *slot) {
     return (size_t)sdx_expr_result(slot->offset, context->plan_results);
 }
 
+/* The buffer that a value lies in at these sizes. */
+static const sdx_buffer *buffer_of(const sdx_context *context, const sdx_slot_info *slot) {
+    const sdx_planned *planned = context->program->planned;
+    uint32_t buffer = slot->buffer;
+    while (context->buffers[buffer].size == 0 && planned[buffer].over != SDX_NONE)
+        buffer = planned[buffer].over;
+    return &context->buffers[buffer];
+}
+
 /* Addresses: arena values in their buffer, views in the bytes that they look at. */
 static void place_values(sdx_context *context) {
     const sdx_program *program = context->program;
@@ -236,7 +245,7 @@ static void place_values(sdx_context *context) {
         const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
         if (slot->place == SDX_PLACE_ARENA)
             context->storage[i].tensor.data = (char *)context->arena +
-                                              context->buffers[slot->buffer].offset +
+                                              buffer_of(context, slot)->offset +
                                               offset_of(context, slot);
     }
 }
@@ -264,7 +273,7 @@ static sdx_status check_places(const sdx_context *context, sdx_error *error) {
         size_t bytes = tensor->count * sdx_dtype_size(tensor->dtype);
         bool good = offset >= 0;
         if (good && slot->place == SDX_PLACE_ARENA) {
-            size_t size = context->buffers[slot->buffer].size;
+            size_t size = buffer_of(context, slot)->size;
             good = bytes <= size && (uint64_t)offset <= size - bytes;
         }
         if (!good)

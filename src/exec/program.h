@@ -52,6 +52,7 @@ typedef struct sdx_planned {
     uint32_t first, last; /* steps of the main block */
     sdx_id value;         /* the one that gives it its size; SDX_NONE: scratch of step `first` */
     sdx_expr bytes;       /* program's pool */
+    uint32_t over;        /* buffer in which its values live where bytes is 0, or SDX_NONE */
     sdx_expr size, offset; /* bytes rounded up, and where it lies; only if they are to be told */
     uint32_t values;      /* that live in it */
 } sdx_planned;
