@@ -10,7 +10,7 @@
 #include "sardonyx.h"
 
 static const char usage[] =
-    "usage: bench_memory MODEL [NAME=N[,N..]].. [-- MODEL ..]\n\n"
+    "usage: bench_memory [--verbose] MODEL [NAME=N[,N..]].. [-- MODEL ..]\n\n"
     "Sizes: the first of each list is planned for; the others are tried one list at a time.\n"
     "arena    MiB that a run takes for the first sizes\n"
     "bound    most that is live at once; no placement is smaller\n"
@@ -25,6 +25,8 @@ static const char usage[] =
 enum { EXIT_TARGET = 1, EXIT_USAGE = 2, EXIT_BAD = 3 };
 #define MOST_DIMS 8
 #define MOST_SIZES 32
+
+static bool verbose;
 
 typedef struct sizes {
     char name[128];
@@ -115,6 +117,10 @@ static double symbolic_excess(job *j) {
             sdx_program_release(one);
             if (j->error.code != SDX_STATUS_OK) return -1;
             double excess = least ? 100.0 * ((double)ours / (double)least - 1) : 0;
+            if (verbose)
+                printf("  %s=%lld: %.3f MiB, made for it %.3f, %+.2f %%\n", j->dims[d].name,
+                       (long long)j->dims[d].values[v], (double)ours / 1048576,
+                       (double)least / 1048576, excess);
             if (excess > worst) worst = excess;
         }
     return worst;
@@ -177,6 +183,10 @@ int main(int argc, char **argv) {
     printf("%-36s %7s %9s %9s %9s  %-8s %8s %8s\n", "model", "buffers", "arena", "bound",
            "place ms", "order", "symbolic", "bind us");
     for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--verbose") == 0) {
+            verbose = true;
+            continue;
+        }
         job j = {.path = argv[i]};
         for (i++; i < argc && strcmp(argv[i], "--") != 0; i++)
             if (j.dim_count == MOST_DIMS || !parse_sizes(argv[i], &j.dims[j.dim_count++])) {

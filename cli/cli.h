@@ -82,6 +82,7 @@ void text_add(text *t, const char *format, ...) CLI_PRINTF(2);
 void text_free(text *t);
 
 void text_add_type(text *t, const sdx_model *model, size_t value); /* "float32[batch,3]" */
+void text_add_declared(text *t, const sdx_model *model, size_t value); /* by the file; or nothing */
 void text_add_shape(text *t, const sdx_tensor *tensor);            /* "float32[2,3]" */
 void text_add_bytes(text *t, uint64_t bytes);                      /* "1.5 MB (1500000 bytes)" */
 /* Writes what a model calls something: control characters become \n, \t or \xNN. */

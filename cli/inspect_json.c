@@ -56,7 +56,12 @@ static void value_json(inspection *in, json_writer *json, size_t value) {
     if (info.is_input) json_bool(json, "input", true);
     if (info.is_output) json_bool(json, "output", true);
     if (info.has_default) json_bool(json, "default", true);
-    if (depends_on_data(in, value, &info)) json_bool(json, "depends_on_data", true);
+    bool open = depends_on_data(in, value, &info);
+    if (open) json_bool(json, "depends_on_data", true);
+    if (info.is_contradicted) json_bool(json, "contradicted", true);
+    text_clear(&in->scratch);
+    if (open || info.is_contradicted) text_add_declared(&in->scratch, in->model, value);
+    if (in->scratch.length) json_string(json, "declared", in->scratch.data);
     json_end(json);
 }
 

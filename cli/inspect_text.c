@@ -123,6 +123,16 @@ static const char *origin(const inspection *in, const sdx_value_info *info) {
     return node.op;
 }
 
+/* The names that the file has for sizes that depend on data, or a shape that cannot be. */
+static void print_declared(inspection *in, size_t value) {
+    text_clear(&in->scratch);
+    text_add_declared(&in->scratch, in->model, value);
+    if (in->scratch.length == 0) return;
+    fputs(", ", stdout);
+    put_safe(stdout, in->scratch.data);
+    fputs(" in the file", stdout);
+}
+
 static void print_values(inspection *in) {
     size_t name = 0, from = 8;
     for (size_t i = 0; i < in->info.value_count; i++) {
@@ -143,7 +153,10 @@ static void print_values(inspection *in) {
         print_type(in, i);
         if (info.graph) printf("  in graph %u", info.graph);
         if (info.is_output) fputs("  output", stdout);
-        if (depends_on_data(in, i, &info)) fputs("  depends on data", stdout);
+        bool open = depends_on_data(in, i, &info);
+        if (open) fputs("  depends on data", stdout);
+        if (info.is_contradicted) fputs("  contradicted", stdout);
+        if (open || info.is_contradicted) print_declared(in, i);
         putchar('\n');
     }
 }

@@ -203,8 +203,13 @@ int plan_show_symbolic(plan_session *s) {
     }
     if (s->as_json) {
         json_end(&s->json);
+        json_integer(&s->json, "layouts", (int64_t)sdx_program_layout_count(s->program));
         json_end(&s->json);
         json_finish(&s->json);
+    } else if (sdx_program_layout_count(s->program) > 1) {
+        printf("\nThese are the offsets of the first of %zu layouts; each size takes the one that needs "
+               "least.\n",
+               sdx_program_layout_count(s->program));
     }
     return code;
 }

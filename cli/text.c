@@ -49,16 +49,25 @@ void text_add(text *t, const char *format, ...) {
     va_end(args);
 }
 
-void text_add_type(text *t, const sdx_model *model, size_t value) {
+static void add_told(text *t, const sdx_model *model, size_t value,
+                     size_t (*tell)(const sdx_model *, size_t, char *, size_t)) {
     size_t needed = 120;
     while (reserve(t, needed)) {
         size_t room = t->capacity - t->length;
-        needed = sdx_model_type_text(model, value, t->data + t->length, room);
+        needed = tell(model, value, t->data + t->length, room);
         if (needed < room) {
             t->length += needed;
             return;
         }
     }
+}
+
+void text_add_type(text *t, const sdx_model *model, size_t value) {
+    add_told(t, model, value, sdx_model_type_text);
+}
+
+void text_add_declared(text *t, const sdx_model *model, size_t value) {
+    add_told(t, model, value, sdx_model_declared_text);
 }
 
 void text_add_shape(text *t, const sdx_tensor *tensor) {

@@ -266,6 +266,7 @@ typedef struct sdx_value_info {
     uint32_t graph;       /* the graph it belongs to; 0 is the main graph */
     bool is_constant, is_input, is_output, has_default;
     const void *data; /* of a constant or default whose bytes lie ready in memory layout, or NULL */
+    bool is_contradicted; /* the file declares a shape that the operator cannot make; the latter counts */
 } sdx_value_info;
 
 typedef struct sdx_node_info {
@@ -285,6 +286,9 @@ SDX_API sdx_status sdx_model_get_node(const sdx_model *model, size_t index, sdx_
  * (always terminated unless size is 0); returns the length it needs, 0 for a bad index. */
 SDX_API size_t sdx_model_type_text(const sdx_model *model, size_t value, char *buffer,
                                    size_t size);
+/* The same for what the file declares; 0 where it declares no shape. */
+SDX_API size_t sdx_model_declared_text(const sdx_model *model, size_t value, char *buffer,
+                                       size_t size);
 SDX_API size_t sdx_model_dim_text(const sdx_model *model, size_t value, int32_t axis, char *buffer,
                                   size_t size);
 /* Attribute as text ("kernel_shape=[3,3]"), written into buffer; returns the length it needs. */
@@ -367,6 +371,9 @@ typedef enum sdx_buffer_fact { SDX_BUFFER_SIZE, SDX_BUFFER_OFFSET } sdx_buffer_f
  * SDX_MEMORY_DESCRIBE; "?" where it would be too long. Returns the length it needs. */
 SDX_API size_t sdx_program_buffer_text(const sdx_program *program, size_t index,
                                        sdx_buffer_fact fact, char *buffer, size_t size);
+/* Arrangements of the buffers that the program has: one, or a few where no single one is good for all
+ * sizes. Binding takes the one that needs least; offsets as expressions are those of the first. */
+SDX_API size_t sdx_program_layout_count(const sdx_program *program);
 
 /* The order in which steps run, chosen for the sizes that the program plans for. */
 typedef struct sdx_program_order {

@@ -233,6 +233,15 @@ static size_t offset_of(const sdx_context *context, const sdx_slot_info *slot) {
     return (size_t)sdx_expr_result(slot->offset, context->results);
 }
 
+/* The buffer that a value lies in at these sizes. */
+static const sdx_buffer *buffer_of(const sdx_context *context, const sdx_slot_info *slot) {
+    const sdx_planned *planned = context->program->planned;
+    uint32_t buffer = slot->buffer;
+    while (context->buffers[buffer].size == 0 && planned[buffer].over != SDX_NONE)
+        buffer = planned[buffer].over;
+    return &context->buffers[buffer];
+}
+
 /* Addresses: arena values in their buffer, views in the bytes that they look at. */
 static void place_values(sdx_context *context) {
     const sdx_program *program = context->program;
@@ -240,7 +249,7 @@ static void place_values(sdx_context *context) {
         const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
         if (slot->place == SDX_PLACE_ARENA)
             context->storage[i].tensor.data = (char *)context->arena +
-                                              context->buffers[slot->buffer].offset +
+                                              buffer_of(context, slot)->offset +
                                               offset_of(context, slot);
     }
 }
@@ -268,7 +277,7 @@ static sdx_status check_places(const sdx_context *context, sdx_error *error) {
         size_t bytes = tensor->count * sdx_dtype_size(tensor->dtype);
         bool good = offset >= 0;
         if (good && slot->place == SDX_PLACE_ARENA) {
-            size_t size = context->buffers[slot->buffer].size;
+            size_t size = buffer_of(context, slot)->size;
             good = bytes <= size && (uint64_t)offset <= size - bytes;
         }
         if (!good)
@@ -290,6 +299,24 @@ static sdx_status check_fixed(const sdx_context *context, sdx_error *error) {
     return SDX_STATUS_OK;
 }
 
+/* Offsets by the arrangement that needs least at these sizes. */
+static sdx_status arrange_buffers(sdx_context *context, sdx_error *error) {
+    const sdx_program *program = context->program;
+    uint32_t best = program->layout_count, applied = best;
+    size_t arena;
+    for (uint32_t i = 0; i < program->layout_count; i++) {
+        applied = i;
+        if (!sdx_layout_apply(&program->layouts[i], context->buffers, &arena)) continue;
+        if (best != program->layout_count && arena >= context->arena_needed) continue;
+        best = i;
+        context->arena_needed = arena;
+    }
+    if (best == program->layout_count)
+        return sdx_fail(error, SDX_STATUS_LIMIT, "the intermediates pass the address space");
+    if (applied != best) sdx_layout_apply(&program->layouts[best], context->buffers, &arena);
+    return SDX_STATUS_OK;
+}
+
 sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
     const sdx_program *program = context->program;
     context->planned = false;
@@ -307,8 +334,7 @@ sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
         if (slot->place == SDX_PLACE_ARENA && !slot->view)
             add_naive(context, &context->storage[i].tensor);
     }
-    if (!sdx_layout_apply(&program->layout, context->buffers, &context->arena_needed))
-        return sdx_fail(error, SDX_STATUS_LIMIT, "the intermediates pass the address space");
+    SDX_TRY(arrange_buffers(context, error));
     SDX_TRY(check_places(context, error));
     context->planned = true;
     return SDX_STATUS_OK;

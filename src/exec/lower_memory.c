@@ -48,7 +48,7 @@ static bool evaluate(const sdx_lowering *l, sdx_sample *s) {
  * no guess was good: buffers without a size count as empty then. */
 static uint32_t find_samples(const sdx_lowering *l, const uint8_t *kind, const int64_t *expected,
                              sdx_sample *samples) {
-    static const int64_t batch_sizes[BATCHES] = {2, 3, 5, 16};
+    static const int64_t batch_sizes[BATCHES] = {2, 4, 12, 64};
     static const int64_t sizes[] = {224, 64, 512, 16, 128, 256, 640, 32, 299, 48, 1000, 100, 8, 4, 2, 1};
     size_t symbols = sdx_expr_symbol_count(l->program->pool);
     bool free_sizes = false, batches = false;
@@ -95,7 +95,7 @@ size_t sdx_storages_peak(const sdx_lowering *l, const sdx_storages *storages,
     for (uint32_t i = 0; i < storages->count; i++) {
         const sdx_storage *storage = &storages->items[i];
         if (storage->parent != SDX_NONE) continue;
-        int64_t size = (int64_t)sdx_bytes_at(storage->bytes, results);
+        int64_t size = (int64_t)sdx_bytes_at(storage->own, results);
         change[storage->first] += size;
         change[storage->last + 1] -= size;
     }
@@ -155,13 +155,14 @@ static sdx_status make_planned(sdx_lowering *l, const sdx_storages *storages) {
             program->planned[count++] = (sdx_planned){.first = storage->first,
                                                       .last = storage->last,
                                                       .value = storage->value,
-                                                      .bytes = storage->bytes};
+                                                      .bytes = storage->own,
+                                                      .over = SDX_NONE};
     }
     for (uint32_t s = 0; s < block->step_count; s++) {
         sdx_expr scratch = block->steps[s].node->scratch;
         if (block->steps[s].fixed && !sdx_expr_is(scratch, 0))
             program->planned[count++] = (sdx_planned){.first = s, .last = s, .value = SDX_NONE,
-                                                      .bytes = scratch};
+                                                      .bytes = scratch, .over = SDX_NONE};
     }
     program->planned_count = count;
     qsort(program->planned, count, sizeof(sdx_planned), by_first);
@@ -211,6 +212,12 @@ static sdx_status place_values(sdx_lowering *l, const sdx_storages *storages) {
         if (planned->value == SDX_NONE) scratch_of[planned->first] = i;
         else buffer_of[planned->value] = i;
     }
+    for (uint32_t i = 0; i < storages->count; i++) {
+        const sdx_storage *storage = &storages->items[i];
+        if (storage->parent == SDX_NONE && storage->over != SDX_NONE)
+            program->planned[buffer_of[storage->value]].over =
+                buffer_of[storages->items[storage->over].value];
+    }
     for (uint32_t s = 0; s < block->step_count; s++) {
         sdx_step *step = &block->steps[s];
         if (!step->fixed) continue;
@@ -249,6 +256,7 @@ sdx_status sdx_lower_memory(sdx_lowering *l) {
     sdx_sample samples[SDX_SAMPLES];
     uint32_t sample_count;
     sdx_storages storages;
+    if (!(l->program->levers & SDX_MEMORY_NO_IN_PLACE)) sdx_storages_foresee(l);
     SDX_TRY(make_samples(l, samples, &sample_count));
     sdx_find_lifetimes(l, 0);
     if (!(l->program->levers & SDX_MEMORY_KEEP_ORDER))

@@ -44,7 +44,7 @@ static void count_read(void *user, sdx_id value) {
 
 /* Pieces that output 0 may take over from input i: what free_buffer in storage.c asks, but for the
  * moment, which is the search's business. */
-static void add_over(builder *b, const sdx_node *node) {
+static void add_over(builder *b, const sdx_node *node, const int64_t *results) {
     sdx_schedule_step *step = &b->steps[b->at];
     uint32_t flags = node->op->def->flags;
     if (step->make_count == 0 || !(flags & (SDX_OP_IN_PLACE | SDX_OP_IN_PLACE_FIRST)) ||
@@ -54,7 +54,9 @@ static void add_over(builder *b, const sdx_node *node) {
     for (uint32_t i = 0; i < count; i++) {
         sdx_id in = node->inputs[i];
         if (in == SDX_NONE || b->piece_of[in] == SDX_NONE) continue;
-        if (sdx_storage_may_take(b->l, b->storages, node, i, b->piece_of[in]))
+        if (sdx_storage_may_take(b->l, b->storages, node, i, b->piece_of[in]) ||
+            sdx_expr_result(sdx_storage_spare(b->l, b->storages, node, i, b->piece_of[in]),
+                            results) == 0)
             step->over[step->over_count++] = b->piece_of[in];
     }
 }
@@ -97,7 +99,7 @@ static void add_step(builder *b, const sdx_step *from, uint32_t s, const int64_t
     }
     if (from->fixed) {
         step->scratch = sdx_bytes_at(node->scratch, results);
-        if (node->outputs[0] != SDX_NONE) add_over(b, node);
+        if (node->outputs[0] != SDX_NONE) add_over(b, node, results);
     }
 }
 

@@ -47,6 +47,8 @@ typedef struct sdx_storage {
     sdx_expr bytes;
     uint32_t parent; /* SDX_NONE: a buffer of its own */
     sdx_expr offset; /* in the parent */
+    uint32_t over;   /* the storage that it takes over where `own` is 0, or SDX_NONE */
+    sdx_expr own;    /* bytes that it needs of its own; those without a parent */
     uint32_t first, last; /* steps; of those without a parent */
 } sdx_storage;
 
@@ -74,6 +76,13 @@ void sdx_storages_find(sdx_lowering *l, sdx_storages *storages);
 /* Whether output 0 of a node may lie over input i, which fills the buffer, once nobody reads it. */
 bool sdx_storage_may_take(const sdx_lowering *l, const sdx_storages *storages,
                           const sdx_node *node, uint32_t i, uint32_t buffer);
+/* The same where only the sizes of a run decide whether the shapes are equal (x + y, each of its own
+ * height): the bytes that output 0 needs of its own, 0 where it may lie over the input. Unknown: not
+ * even then. */
+sdx_expr sdx_storage_spare(const sdx_lowering *l, const sdx_storages *storages,
+                           const sdx_node *node, uint32_t i, uint32_t buffer);
+/* Makes the expressions that sdx_storage_spare can give, so that the pool does not grow later. */
+void sdx_storages_foresee(const sdx_lowering *l);
 /* The buffer that a storage lies in; adds its place there to *offset unless that is NULL. */
 uint32_t sdx_storage_top(const sdx_lowering *l, const sdx_storages *storages, uint32_t storage,
                          sdx_expr *offset);

@@ -102,7 +102,8 @@ sdx_status sdx_model_get_value(const sdx_model *model, size_t index, sdx_value_i
                            .is_constant = value->constant != NULL,
                            .is_input = value->is_input,
                            .is_output = value->is_output,
-                           .has_default = value->fallback != NULL};
+                           .has_default = value->fallback != NULL,
+                           .is_contradicted = value->contradicted};
     const sdx_type *inner = &value->type;
     while (inner->inner && inner->kind != SDX_KIND_MAP) inner = inner->inner;
     full.dtype = inner->dtype;
@@ -120,6 +121,14 @@ size_t sdx_model_type_text(const sdx_model *model, size_t value, char *buffer, s
     if (!model || value >= model->module->values.count) return 0;
     return sdx_type_text(model->module, &sdx_value_at(model->module, (sdx_id)value)->type, buffer,
                          size);
+}
+
+size_t sdx_model_declared_text(const sdx_model *model, size_t value, char *buffer, size_t size) {
+    if (size) buffer[0] = 0;
+    if (!model || value >= model->module->values.count) return 0;
+    const sdx_type *declared = sdx_value_at(model->module, (sdx_id)value)->declared;
+    if (declared && declared->kind == SDX_KIND_TENSOR && declared->rank < 0) return 0;
+    return declared ? sdx_type_text(model->module, declared, buffer, size) : 0;
 }
 
 size_t sdx_model_dim_text(const sdx_model *model, size_t value, int32_t axis, char *buffer,

@@ -44,6 +44,10 @@ size_t sdx_program_buffer_text(const sdx_program *program, size_t index, sdx_buf
                          fact == SDX_BUFFER_SIZE ? planned->size : planned->offset, buffer, size);
 }
 
+size_t sdx_program_layout_count(const sdx_program *program) {
+    return program ? program->layout_count : 0;
+}
+
 void sdx_program_get_order(const sdx_program *program, sdx_program_order *order) {
     const sdx_order_info *info = &program->order;
     sdx_program_order full = {.struct_size = order->struct_size, .changed = info->changed,

@@ -54,9 +54,12 @@ typedef struct sdx_planned {
     uint32_t first, last; /* steps of the main block */
     sdx_id value;         /* the one that gives it its size; SDX_NONE: scratch of step `first` */
     sdx_expr bytes;
+    uint32_t over;        /* buffer in which its values live where bytes is 0, or SDX_NONE */
     sdx_expr size, offset; /* bytes rounded up, and where it lies; only if they are to be told */
     uint32_t values;      /* that live in it */
 } sdx_planned;
+
+#define SDX_LAYOUTS 4
 
 struct sdx_program {
     const sdx_allocator *allocator;
@@ -81,7 +84,8 @@ struct sdx_program {
     uint32_t storage_count;
     sdx_planned *planned;   /* sorted by first */
     uint32_t planned_count;
-    sdx_layout layout;      /* of planned */
+    sdx_layout layouts[SDX_LAYOUTS]; /* of planned; the smallest one counts at each binding */
+    uint32_t layout_count;  /* 1 as a rule */
     sdx_order_info order;
     sdx_id *releases;
     uint32_t edge_count, step_count;

@@ -72,9 +72,16 @@ bool sdx_storage_is_choice(const sdx_lowering *l, const sdx_step *step) {
 static void reside_new(const sdx_lowering *l, sdx_storages *storages, sdx_id value, uint32_t step) {
     storages->items[storages->count] = (sdx_storage){.value = value, .bytes = l->bytes[value],
                                                      .parent = SDX_NONE, .first = step,
-                                                     .last = l->last_use[value]};
+                                                     .last = l->last_use[value],
+                                                     .over = SDX_NONE, .own = l->bytes[value]};
     storages->residence[value] = (sdx_residence){.storage = storages->count++, .root = SDX_NONE,
                                                  .offset = sdx_expr_const(0)};
+}
+
+/* A storage is needed until then, and so is what it takes over. */
+static void extend(sdx_storages *storages, uint32_t top, uint32_t last) {
+    for (; top != SDX_NONE; top = storages->items[top].over)
+        if (storages->items[top].last < last) storages->items[top].last = last;
 }
 
 /* The value lives in its producer's input 0, so many bytes further on. */
@@ -86,8 +93,7 @@ static bool reside_in_input(const sdx_lowering *l, sdx_storages *storages, const
     if (sdx_expr_is_unknown(at.offset)) return false;
     storages->residence[value] = at;
     if (at.storage == SDX_NONE) return true;
-    sdx_storage *top = &storages->items[sdx_storage_top(l, storages, at.storage, NULL)];
-    if (top->last < l->last_use[value]) top->last = l->last_use[value];
+    extend(storages, sdx_storage_top(l, storages, at.storage, NULL), l->last_use[value]);
     return true;
 }
 
@@ -146,7 +152,7 @@ static void embed(sdx_storages *storages, uint32_t inner, uint32_t outer, uint32
                   sdx_expr offset) {
     sdx_storage *in = &storages->items[inner], *top = &storages->items[outer_top];
     if (in->first < top->first) top->first = in->first;
-    if (in->last > top->last) top->last = in->last;
+    extend(storages, outer_top, in->last);
     in->parent = outer;
     in->offset = offset;
 }
@@ -200,6 +206,55 @@ bool sdx_storage_may_take(const sdx_lowering *l, const sdx_storages *storages,
     return true;
 }
 
+/* The same rank, and dims that a broadcast may have made longer. */
+static bool may_be_same_shape(const sdx_lowering *l, sdx_id in, sdx_id out) {
+    const sdx_type *x = &sdx_value_at(l->module, in)->type, *y = &sdx_value_at(l->module, out)->type;
+    if (x->dtype != y->dtype || x->rank != y->rank) return false;
+    for (int32_t i = 0; i < x->rank; i++) {
+        sdx_expr a = dim_of(l, in, i), b = dim_of(l, out, i);
+        if (!sdx_expr_same(a, b) && (sdx_expr_is_const(a) || sdx_expr_is_const(b))) return false;
+    }
+    return true;
+}
+
+/* A broadcast only adds: the shapes are equal where the bytes are. */
+static sdx_expr bytes_if_longer(const sdx_lowering *l, sdx_id in, sdx_id out) {
+    sdx_expr_pool *pool = l->program->pool;
+    sdx_expr more = sdx_expr_sub(pool, l->bytes[out], l->bytes[in]);
+    return sdx_expr_mul(pool, l->bytes[out], sdx_expr_min(pool, sdx_expr_const(1), more));
+}
+
+sdx_expr sdx_storage_spare(const sdx_lowering *l, const sdx_storages *storages,
+                           const sdx_node *node, uint32_t i, uint32_t buffer) {
+    sdx_id in = node->inputs[i], out = node->outputs[0];
+    if (!(node->op->def->flags & SDX_OP_IN_PLACE) ||
+        !sdx_expr_same(storages->items[buffer].bytes, l->bytes[in]) ||
+        !may_be_same_shape(l, in, out))
+        return SDX_EXPR_UNKNOWN;
+    for (uint32_t k = 0; k < node->input_count; k++) {
+        sdx_id other = node->inputs[k];
+        if (other == SDX_NONE || other == in || storages->residence[other].storage == SDX_NONE)
+            continue;
+        if (sdx_storage_top(l, storages, storages->residence[other].storage, NULL) == buffer)
+            return SDX_EXPR_UNKNOWN;
+    }
+    return bytes_if_longer(l, in, out);
+}
+
+void sdx_storages_foresee(const sdx_lowering *l) {
+    const sdx_block *block = &l->program->blocks[0];
+    for (uint32_t s = 0; s < block->step_count; s++) {
+        const sdx_node *node = block->steps[s].node;
+        if (!block->steps[s].fixed || !(node->op->def->flags & SDX_OP_IN_PLACE) ||
+            node->outputs[0] == SDX_NONE)
+            continue;
+        for (uint32_t i = 0; i < node->input_count; i++)
+            if (node->inputs[i] != SDX_NONE && !sdx_expr_is_unknown(l->bytes[node->inputs[i]]) &&
+                may_be_same_shape(l, node->inputs[i], node->outputs[0]))
+                bytes_if_longer(l, node->inputs[i], node->outputs[0]);
+    }
+}
+
 /* The buffer that input i fills whole and that is free for the output after this step, or SDX_NONE. */
 static uint32_t free_buffer(const sdx_lowering *l, const sdx_storages *storages,
                             const sdx_node *node, uint32_t s, uint32_t i) {
@@ -208,6 +263,23 @@ static uint32_t free_buffer(const sdx_lowering *l, const sdx_storages *storages,
     uint32_t top = sdx_storage_top(l, storages, storages->residence[in].storage, NULL);
     if (storages->items[top].last != s) return SDX_NONE;
     return sdx_storage_may_take(l, storages, node, i, top) ? top : SDX_NONE;
+}
+
+/* Whether the output lies over an input is left to the sizes of a run. */
+static void take_over(const sdx_lowering *l, sdx_storages *storages, const sdx_node *node,
+                      uint32_t s, uint32_t out) {
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        sdx_id in = node->inputs[i];
+        if (in == SDX_NONE || storages->residence[in].storage == SDX_NONE) continue;
+        uint32_t top = sdx_storage_top(l, storages, storages->residence[in].storage, NULL);
+        if (top == out || storages->items[top].last != s) continue;
+        sdx_expr own = sdx_storage_spare(l, storages, node, i, top);
+        if (sdx_expr_is_unknown(own)) continue;
+        storages->items[out].own = own;
+        storages->items[out].over = top;
+        extend(storages, top, storages->items[out].last);
+        return;
+    }
 }
 
 static void write_over(const sdx_lowering *l, sdx_storages *storages, const sdx_node *node,
@@ -222,11 +294,13 @@ static void write_over(const sdx_lowering *l, sdx_storages *storages, const sdx_
         uint32_t in = free_buffer(l, storages, node, s, i);
         uint32_t top = sdx_storage_top(l, storages, out, NULL);
         if (in == SDX_NONE || in == top) continue;
+        if (top != out && storages->items[in].over != SDX_NONE) continue;
         /* Inside a Concat's buffer the output has its place: the input moves there. */
         if (top == out) embed(storages, out, in, in, sdx_expr_const(0));
         else embed(storages, in, out, top, sdx_expr_const(0));
         return;
     }
+    if (storages->items[out].parent == SDX_NONE) take_over(l, storages, node, s, out);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------- */

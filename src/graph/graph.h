@@ -112,6 +112,7 @@ typedef struct sdx_value_def {
     sdx_id graph;
     uint32_t output_index; /* of the producer */
     bool is_input, is_output; /* of its graph */
+    bool contradicted;        /* the declared shape cannot be the inferred one, which counts */
     uint32_t mark;            /* scratch of the algorithm at hand; 0 between two */
 } sdx_value_def;
 

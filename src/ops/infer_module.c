@@ -1,5 +1,6 @@
 /* infer_module.c - drives the shape rules: over a whole module while loading, and over one node with
  * real tensors during a run. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ops/resolve.h"
@@ -159,13 +160,47 @@ static sdx_status infer_graph(sdx_module *module, sdx_id graph_id, sdx_error *er
     return SDX_STATUS_OK;
 }
 
+/* Whether no sizes make the two shapes equal. */
+static bool shapes_differ(sdx_module *module, const sdx_type *a, const sdx_type *b) {
+    if (a->kind != SDX_KIND_TENSOR || b->kind != SDX_KIND_TENSOR || a->rank < 0 || b->rank < 0)
+        return false;
+    if (a->rank != b->rank) return true;
+    for (int32_t i = 0; i < a->rank; i++) {
+        sdx_expr gap = sdx_expr_sub(module->pool, a->dims[i], b->dims[i]);
+        if (sdx_expr_is_const(gap) && sdx_expr_value(gap) != 0) return true;
+    }
+    return false;
+}
+
+/* Exporters leave stale shapes behind: what the operators make counts, but the reader is told. */
+static void note_contradictions(sdx_module *module) {
+    for (size_t i = 0; i < module->values.count; i++) {
+        sdx_value_def *value = sdx_value_at(module, (sdx_id)i);
+        if (!value->declared || value->producer == SDX_NONE || value->contradicted ||
+            !shapes_differ(module, value->declared, &value->type))
+            continue;
+        value->contradicted = true;
+        if (!module->log) continue;
+        const sdx_node *node = sdx_node_at(module, value->producer);
+        char said[128], is[128], message[512];
+        sdx_type_text(module, value->declared, said, sizeof said);
+        sdx_type_text(module, &value->type, is, sizeof is);
+        snprintf(message, sizeof message,
+                 "value '%.64s': the file declares %s, but node '%.64s' (%.64s) makes %s, which counts",
+                 value->name, said, node->name, node->op_type, is);
+        module->log->write(module->log->user, SDX_LOG_WARNING, message);
+    }
+}
+
 sdx_status sdx_infer_module(sdx_module *module, sdx_error *error) {
     for (size_t i = 0; i < module->values.count; i++) {
         sdx_value_def *value = sdx_value_at(module, (sdx_id)i);
         if (value->constant && !sdx_type_constant(module, value->constant, &value->type))
             return sdx_fail_memory(error, 0, "shape inference");
     }
-    return infer_graph(module, 0, error);
+    SDX_TRY(infer_graph(module, 0, error));
+    note_contradictions(module);
+    return SDX_STATUS_OK;
 }
 
 sdx_status sdx_infer_subgraph(sdx_infer *inf, sdx_id graph_id, const sdx_type *in_types,

@@ -56,6 +56,17 @@ def data_dependent():
                  [tensor("rows", None, TensorProto.INT64)])
 
 
+def declared():
+    """Shapes in the file: a name for what data decides, and two that cannot be."""
+    nodes = [helper.make_node("NonZero", ["x"], ["nz"], "find"),
+             helper.make_node("Concat", ["x", "x"], ["twice"], "join", axis=1),
+             helper.make_node("Relu", ["twice"], ["y"], "cut")]
+    made = model(nodes, [tensor("x", ["n", 2])],
+                 [tensor("y", ["n", 4, 1]), tensor("nz", [2, "found"], TensorProto.INT64)])
+    made.graph.value_info.append(tensor("twice", ["n", 5]))
+    return made
+
+
 def branches():
     """An If whose branches capture x."""
     def body(name, kind):
@@ -97,6 +108,7 @@ def one_node(kind, types, outputs, inputs=None, **attributes):
 def write_models(folder):
     save(folder, "linear.onnx", linear())
     save(folder, "data.onnx", data_dependent())
+    save(folder, "declared.onnx", declared())
     save(folder, "branches.onnx", branches())
     save(folder, "unsupported.onnx", unsupported())
     save(folder, "names.onnx", strange_names())

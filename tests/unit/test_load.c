@@ -283,6 +283,36 @@ static void warn(void *user, sdx_log_level level, const char *message) {
     ++*(int *)user;
 }
 
+static void keep_message(void *user, sdx_log_level level, const char *message) {
+    assert_int_equal(level, SDX_LOG_WARNING);
+    snprintf(user, 512, "%s", message);
+}
+
+/* A shape in the file that the operator cannot make: a warning that names both. */
+static void contradiction(void **state) {
+    (void)state;
+    tiny_model m;
+    session s;
+    tiny_begin(&m, 17);
+    tiny_value(&m, 11, "x", 1, "N,3");
+    tiny_node(&m, "Relu", "x", "y");
+    tiny_value(&m, 12, "y", 1, "N,4");
+    tiny_end(&m);
+    char message[512] = "";
+    sdx_log log = {.user = message, .write = keep_message};
+    load_with(&s, &m, &(sdx_load_options){.struct_size = sizeof(sdx_load_options), .log = &log});
+    assert_non_null(strstr(message, "value 'y': the file declares float32[N,4], but node "));
+    assert_non_null(strstr(message, "(Relu) makes float32[N,3], which counts"));
+    sdx_value_info info = {.struct_size = sizeof info};
+    sdx_model_get_value(s.model, sdx_model_output(s.model, 0), &info);
+    assert_true(info.is_contradicted);
+    assert_int_equal(info.dims[1], 3);
+    char text[32];
+    sdx_model_declared_text(s.model, sdx_model_output(s.model, 0), text, sizeof text);
+    assert_string_equal(text, "float32[N,4]");
+    end(&s, &m);
+}
+
 static void property(sdx_pb_writer *out, const char *key, const char *value) {
     size_t mark = sdx_pb_write_begin(out, 14);
     tiny_text(out, 1, key);
@@ -566,7 +596,7 @@ int main(void) {
         cmocka_unit_test(subgraphs_see_outer_names_and_may_shadow_them),
         cmocka_unit_test(reader_callback),
         cmocka_unit_test(nothing_to_load),
-        cmocka_unit_test(header_and_metadata),
+        cmocka_unit_test(contradiction), cmocka_unit_test(header_and_metadata),
         cmocka_unit_test(unsupported_operators_are_all_kept),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(everything_is_given_back),

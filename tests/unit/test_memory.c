@@ -208,6 +208,46 @@ static void borrowed_bytes_stay(void **state) {
     tiny_free(&f.bytes);
 }
 
+/* y = -(-x + |z|): the sum may lie over either input where both have the same rows, which only the
+ * sizes of a run tell; where one has a single row it must not. */
+static void sizes_decide(void **state) {
+    (void)state;
+    static const struct {
+        int64_t x_rows, z_rows;
+        size_t units; /* of 16 floats, that the arena takes */
+    } cases[] = {{4, 4, 8}, {4, 1, 5}, {1, 4, 9}, {1, 1, 2}, {6, 6, 12}, {0, 1, 1}, {4, 4, 8}};
+    fixture f = {0};
+    tiny_begin(&f.bytes, 17);
+    tiny_value(&f.bytes, 11, "x", 1, "rows,columns");
+    tiny_value(&f.bytes, 11, "z", 1, "others,columns");
+    tiny_node(&f.bytes, "Neg", "x", "a");
+    tiny_node(&f.bytes, "Abs", "z", "b");
+    tiny_node(&f.bytes, "Add", "a,b", "c");
+    tiny_node(&f.bytes, "Neg", "c", "y");
+    tiny_value(&f.bytes, 12, "y", 1, "");
+    tiny_end(&f.bytes);
+    make(&f, NULL);
+    float data[6 * 16];
+    for (size_t i = 0; i < 6 * 16; i++) data[i] = -(float)(i * i);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        int64_t rows = cases[k].x_rows, others = cases[k].z_rows, dims[2] = {others, 16};
+        sdx_tensor z;
+        sdx_tensor_init(&z, SDX_DTYPE_FLOAT32, 2, dims, data, NULL);
+        assert_int_equal(sdx_context_set_input(f.context, 1, &z, &f.error), SDX_STATUS_OK);
+        assert_int_equal(run(&f, rows, 16), SDX_STATUS_OK);
+        int64_t out_rows = rows == 1 ? others : rows;
+        assert_int_equal(f.out_count, out_rows * 16);
+        for (size_t i = 0; i < f.out_count; i++) {
+            size_t j = rows == 1 ? i % 16 : i, m = others == 1 ? i % 16 : i;
+            assert_true(f.out[i] == (float)j / 8 - (float)(m * m));
+        }
+        assert_int_equal(memory_of(&f).arena_bytes, cases[k].units * 16 * sizeof(float));
+        assert_int_equal(memory_of(&f).arena_used, memory_of(&f).arena_bytes);
+    }
+    drop(&f);
+    tiny_free(&f.bytes);
+}
+
 static void one_size_only(void **state) {
     (void)state;
     fixture f;
@@ -300,8 +340,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(savings_change_memory_only), cmocka_unit_test(written_over),
         cmocka_unit_test(not_written_over),           cmocka_unit_test(borrowed_bytes_stay),
-        cmocka_unit_test(one_size_only),              cmocka_unit_test(thousand_sizes),
-        cmocka_unit_test(the_plan_can_be_read),
+        cmocka_unit_test(sizes_decide),               cmocka_unit_test(one_size_only),
+        cmocka_unit_test(thousand_sizes),             cmocka_unit_test(the_plan_can_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
