@@ -7,7 +7,8 @@ MODELS := build/models
 PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
-        conformance-data conformance differential shapes bench-load bench-placement clean format help
+        conformance-data conformance differential shapes bench-load bench-placement \
+        bench-kernels clean format help
 
 all: build
 
@@ -22,6 +23,7 @@ help:
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
 	@echo "make bench-placement  placement problems: published, without slack, large"
+	@echo "make bench-kernels  inner loops: GFLOP/s, GB/s, nanoseconds an element"
 	@echo "make clean      remove build/ (models included)"
 
 setup-build:
@@ -78,6 +80,9 @@ bench-load: build references
 
 bench-placement: build
 	@bench/run_plan.sh
+
+bench-kernels: build
+	@build/bench_kernels
 
 clean:
 	rm -rf build

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "kernels/elementwise.h"
 #include "kernels/tile.h"
 
 typedef struct sdx_kernels {
