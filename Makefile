@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
         conformance-data conformance differential shapes bench-load bench-placement \
-        bench-peers clean format help
+        bench-peers bench-kernels clean format help
 
 all: build
 
@@ -24,6 +24,7 @@ help:
 	@echo "make bench-load time and memory of loading"
 	@echo "make bench-placement  placement problems: published, without slack, large"
 	@echo "make bench-peers  side by side with ONNX Runtime, OpenVINO, MNN, ncnn and tract"
+	@echo "make bench-kernels  inner loops: GFLOP/s, GB/s, nanoseconds an element"
 	@echo "make clean      remove build/ (models included)"
 
 setup-build:
@@ -85,6 +86,9 @@ bench-placement: build
 bench-peers: build models
 	@tools/setup.sh peers
 	@bench/peers/run.py $(PEERS)
+
+bench-kernels: build
+	@build/bench_kernels
 
 clean:
 	rm -rf build

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "kernels/depthwise.h"
+#include "kernels/elementwise.h"
 #include "kernels/tile.h"
 #include "kernels/winograd.h"
 

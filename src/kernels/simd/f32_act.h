@@ -5,17 +5,6 @@
 #include "kernels/simd/simd_math.h"
 #include "kernels/tail.h"
 
-SIMD_INLINE vf act_gelu(vf x) {
-    const vf half = vf_set1(0.5f) * x;
-    return vf_fma(half, vf_erf(x * vf_set1(0.70710678f)), half);
-}
-
-SIMD_INLINE vf act_gelu_tanh(vf x) {
-    const vf inner = vf_fma(x * x * x, vf_set1(0.044715f), x) * vf_set1(0.79788456f);
-    const vf half = vf_set1(0.5f) * x;
-    return vf_fma(half, vf_tanh(inner), half);
-}
-
 /* `act` is a constant where this is called, so that one case is left of it. */
 SIMD_INLINE vf act_apply(sdx_act act, vf x, vf a, vf b) {
     const vf zero = vf_set1(0.0f), one = vf_set1(1.0f);
@@ -23,13 +12,13 @@ SIMD_INLINE vf act_apply(sdx_act act, vf x, vf a, vf b) {
     case SDX_ACT_CLIP: return vf_clip(x, a, b);
     case SDX_ACT_LEAKY: return vf_select(x < zero, a * x, x);
     case SDX_ACT_SIGMOID: return vf_sigmoid(x);
-    case SDX_ACT_SWISH: return x * vf_sigmoid(a * x);
+    case SDX_ACT_SWISH: return x / (one + vf_exp(-a * x));
     case SDX_ACT_HARD_SIGMOID: return vf_clip(vf_fma(a, x, b), zero, one);
     case SDX_ACT_HARD_SWISH:
         return x * vf_clip(vf_fma(x, vf_set1(1.0f / 6.0f), vf_set1(0.5f)), zero, one);
     case SDX_ACT_TANH: return vf_tanh(x);
-    case SDX_ACT_GELU: return act_gelu(x);
-    case SDX_ACT_GELU_TANH: return act_gelu_tanh(x);
+    case SDX_ACT_GELU: return vf_gelu(x);
+    case SDX_ACT_GELU_TANH: return vf_gelu_tanh(x);
     default: return x;
     }
 }

@@ -19,15 +19,14 @@ SIMD_INLINE vf vf_set1(float x) { return (vf){x, x, x, x}; }
 SIMD_INLINE vf vf_broadcast(const float *p) { return vf_set1(*p); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return a * b + c; }
 SIMD_INLINE vf vf_fnma(vf a, vf b, vf c) { return c - a * b; }
-/* As the machines' own: the second operand where one is not a number. */
-SIMD_INLINE vf vf_min(vf a, vf b) {
-    for (int i = 0; i < VL; i++) a[i] = a[i] < b[i] ? a[i] : b[i];
-    return a;
+/* As the machines' own: the second operand where one is not a number. By masks, which become
+ * vector code where a choice lane by lane would not. */
+typedef int32_t simd_mask __attribute__((vector_size(16), may_alias));
+SIMD_INLINE vf simd_choose(simd_mask mask, vf yes, vf no) {
+    return (vf)(((simd_mask)yes & mask) | ((simd_mask)no & ~mask));
 }
-SIMD_INLINE vf vf_max(vf a, vf b) {
-    for (int i = 0; i < VL; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
-    return a;
-}
+SIMD_INLINE vf vf_min(vf a, vf b) { return simd_choose((simd_mask)(a < b), a, b); }
+SIMD_INLINE vf vf_max(vf a, vf b) { return simd_choose((simd_mask)(a > b), a, b); }
 /* To the nearest integer, ties to even, for |a| < 2^22: beyond, floats are integers or callers clip. */
 SIMD_INLINE vf vf_round(vf a) {
     const vf magic = vf_set1(12582912.0f);

@@ -1,48 +1,183 @@
-/* simd_math.h - exp and what follows from it, on vectors of float. */
+/* simd_math.h - exp, log and what follows from them, on vectors of float, to about 2 units in the
+ * last place. NaN stays NaN and infinities are what they are in libm. Results of vf_exp and of
+ * what is built on it that would be smaller than the smallest normal number are 0, unless said
+ * otherwise. The polynomials are minimax fits made by tools/minimax.py. */
 #ifndef SDX_KERNELS_SIMD_MATH_H
 #define SDX_KERNELS_SIMD_MATH_H
 
 #include "kernels/simd/simd.h"
 
-/* e^x as 2^n * e^r with |r| <= ln2/2; results below the smallest normal number become 0. */
-SIMD_INLINE vf vf_exp(vf x) {
-    const vf clipped = vf_clip(x, vf_set1(-87.336544f), vf_set1(88.722839f));
-    const vf n = vf_round(clipped * vf_set1(1.44269504f));
-    vf r = vf_fnma(n, vf_set1(0.693359375f), clipped);
-    r = vf_fma(n, vf_set1(2.12194440e-4f), r);
-    vf p = vf_set1(1.3981999507e-3f);
-    p = vf_fma(p, r, vf_set1(8.3334519073e-3f));
-    p = vf_fma(p, r, vf_set1(4.1665795894e-2f));
-    p = vf_fma(p, r, vf_set1(1.6666665459e-1f));
-    p = vf_fma(p, r, vf_set1(0.5f));
-    p = vf_fma(p, r * r, r) + vf_set1(1.0f);
-    /* 2^n in two factors, since n may be 128. */
-    const vf half = vf_round(n * vf_set1(0.5f));
-    const vi e1 = __builtin_convertvector(half, vi), e2 = __builtin_convertvector(n - half, vi);
-    const vf s1 = vi_floats((e1 + vi_set1(127)) << 23), s2 = vi_floats((e2 + vi_set1(127)) << 23);
-    const vf y = p * s1 * s2;
-    return vf_select(x < vf_set1(-87.336544f), vf_set1(0.0f), y);
+#define EXP_LOW  -87.33654f /* e^x is the smallest normal number */
+#define EXP_HIGH 88.72284f  /* beyond, it overflows */
+
+/* ---- exp ------------------------------------------------------------------------------------- */
+
+/* x = n ln2 + r with |r| <= ln2/2: gives r, and n moved to where a float has its exponent. Adding
+ * 1.5 * 2^23 rounds to an integer, which then lies in the low bits of the sum. */
+SIMD_INLINE vf exp_reduce(vf x, vi *exponent) {
+    const vf magic = vf_set1(12582912.0f);
+    const vf t = vf_fma(x, vf_set1(1.44269504f), magic), n = t - magic;
+    *exponent = vf_bits(t) << 23;
+    /* ln2 in two parts, the first short enough for an exact product. */
+    return vf_fnma(n, vf_set1(1.42860677e-06f), vf_fnma(n, vf_set1(0.693145752f), x));
 }
+
+/* e^r - 1, |r| <= ln2/2. */
+SIMD_INLINE vf exp_minus_1(vf r) {
+    vf p = vf_set1(0.00138378667f);
+    p = vf_fma(p, r, vf_set1(0.00836731866f));
+    p = vf_fma(p, r, vf_set1(0.0416677408f));
+    p = vf_fma(p, r, vf_set1(0.166665375f));
+    p = vf_fma(p, r, vf_set1(0.49999997f));
+    return vf_fma(p, r * r, r);
+}
+
+/* 2^n of what exp_reduce gave, -126 <= n <= 127. */
+SIMD_INLINE vf exp_power(vi exponent) { return vi_floats(exponent + vi_set1(127 << 23)); }
+
+/* 0 where x < low, else y; not a number stays. */
+SIMD_INLINE vf zero_below(vf y, vf x, float low) {
+    return vi_floats(vf_bits(y) & ~(vi)(x < vf_set1(low)));
+}
+
+SIMD_INLINE vf vf_exp(vf x) {
+    vi exponent;
+    const vf r = exp_reduce(x, &exponent), p = vf_set1(1.0f) + exp_minus_1(r);
+    /* Added to the exponent, since 2^128 is no float though 2^128 * p may be one. */
+    const vf y = vi_floats(vf_bits(p) + exponent);
+    return zero_below(vf_select(x <= vf_set1(EXP_HIGH), y, x * vf_set1(3e38f)), x, EXP_LOW);
+}
+
+/* The same for x <= 0, with less to look after. */
+SIMD_INLINE vf vf_exp_negative(vf x) {
+    vi exponent;
+    const vf q = exp_minus_1(exp_reduce(x, &exponent)), s = exp_power(exponent);
+    return zero_below(vf_fma(q, s, s), x, EXP_LOW);
+}
+
+/* The same with gradual underflow: 2^n in two factors, each a normal number. */
+SIMD_INLINE vf vf_exp_gradual(vf x) {
+    vi exponent;
+    x = vf_clip(x, vf_set1(-104.0f), vf_set1(89.0f));
+    const vf p = vf_set1(1.0f) + exp_minus_1(exp_reduce(x, &exponent));
+    const vi n = exponent >> 23, half = n >> 1;
+    return p * exp_power(half << 23) * exp_power((n - half) << 23);
+}
+
+/* e^x - 1 for x <= 0: what a small x leaves is not rounded away. */
+SIMD_INLINE vf vf_expm1_negative(vf x) {
+    vi exponent;
+    const vf q = exp_minus_1(exp_reduce(vf_max(vf_set1(-40.0f), x), &exponent));
+    const vf s = exp_power(exponent);
+    return vf_fma(s, q, s - vf_set1(1.0f));
+}
+
+/* ---- log ------------------------------------------------------------------------------------- */
+
+/* log x as e ln2 + log(1 + f) with 1 + f between sqrt(1/2) and sqrt(2). */
+SIMD_INLINE vf vf_log(vf x) {
+    const vf one = vf_set1(1.0f), zero = vf_set1(0.0f);
+    const vi tiny = x < vf_set1(1.17549435e-38f); /* brought into the normal numbers */
+    const vi bits = vf_bits(vf_select(tiny, x * vf_set1(8388608.0f), x));
+    const vi above = bits - vi_set1(0x3f3504f3), e = above >> 23;
+    const vf f = vi_floats(bits - (e << 23)) - one, square = f * f;
+    const vf n = __builtin_convertvector(e, vf) - vi_floats(tiny & vf_bits(vf_set1(23.0f)));
+    vf p = vf_set1(-0.0775354281f);
+    p = vf_fma(p, f, vf_set1(0.127952367f));
+    p = vf_fma(p, f, vf_set1(-0.131511405f));
+    p = vf_fma(p, f, vf_set1(0.142002389f));
+    p = vf_fma(p, f, vf_set1(-0.166233346f));
+    p = vf_fma(p, f, vf_set1(0.200012609f));
+    p = vf_fma(p, f, vf_set1(-0.250008225f));
+    p = vf_fma(p, f, vf_set1(0.333333313f));
+    vf small = vf_fma(square, vf_fma(p, f, vf_set1(-0.5f)), n * vf_set1(1.42860677e-06f));
+    vf y = vf_fma(n, vf_set1(0.693145752f), small + f);
+    y = vf_select(x > vf_set1(3.4028235e38f), x, y);
+    y = vf_select(x <= zero, vf_set1(-1.0f) / zero, y);
+    return vf_select(x >= zero, y, zero / zero);
+}
+
+/* log(1 + e) for 0 <= e <= 1. */
+SIMD_INLINE vf vf_log1p_unit(vf e) {
+    vf p = vf_set1(-0.00329046859f);
+    p = vf_fma(p, e, vf_set1(0.0200862419f));
+    p = vf_fma(p, e, vf_set1(-0.057457231f));
+    p = vf_fma(p, e, vf_set1(0.106611282f));
+    p = vf_fma(p, e, vf_set1(-0.153448805f));
+    p = vf_fma(p, e, vf_set1(0.196921021f));
+    p = vf_fma(p, e, vf_set1(-0.24958019f));
+    p = vf_fma(p, e, vf_set1(0.333304644f));
+    p = vf_fma(p, e, vf_set1(-0.499999315f));
+    return vf_fma(p * e, e, e);
+}
+
+/* ---- activations ----------------------------------------------------------------------------- */
 
 SIMD_INLINE vf vf_sigmoid(vf x) {
     const vf one = vf_set1(1.0f);
     return one / (one + vf_exp(-x));
 }
 
+/* tanh |x| = -e / (e + 2) with e = exp(-2|x|) - 1: no cancellation anywhere. */
 SIMD_INLINE vf vf_tanh(vf x) {
-    const vf one = vf_set1(1.0f), two = vf_set1(2.0f);
-    return two / (one + vf_exp(-two * x)) - one;
+    const vf e = vf_expm1_negative(vf_set1(-2.0f) * vf_abs(x));
+    return vf_with_sign(vf_abs(e) / (e + vf_set1(2.0f)), x);
 }
 
+/* log(1 + e^x): exp(-|x|) cannot overflow, and is not lost beside a large x. */
+SIMD_INLINE vf vf_softplus(vf x) {
+    return vf_max(vf_set1(0.0f), x) + vf_log1p_unit(vf_exp_negative(-vf_abs(x)));
+}
+
+/* Near 0 an odd polynomial, further out 1 - exp of one. */
 SIMD_INLINE vf vf_erf(vf x) {
-    const vf one = vf_set1(1.0f), size = vf_abs(x);
-    const vf t = one / vf_fma(vf_set1(0.3275911f), size, one);
-    vf p = vf_set1(1.061405429f);
-    p = vf_fma(p, t, vf_set1(-1.453152027f));
-    p = vf_fma(p, t, vf_set1(1.421413741f));
-    p = vf_fma(p, t, vf_set1(-0.284496736f));
-    p = vf_fma(p, t, vf_set1(0.254829592f));
-    return vf_with_sign(vf_max(vf_set1(0.0f), one - p * t * vf_exp(-size * size)), x);
+    const vf size = vf_min(vf_set1(3.95f), vf_abs(x)), u = size * size;
+    vf p = vf_set1(-0.00059945049f);
+    p = vf_fma(p, u, vf_set1(0.00499403803f));
+    p = vf_fma(p, u, vf_set1(-0.0267673489f));
+    p = vf_fma(p, u, vf_set1(0.112818435f));
+    p = vf_fma(p, u, vf_set1(-0.376124978f));
+    p = vf_fma(p, u, vf_set1(0.128379151f));
+    vf q = vf_set1(-0.00123811397f);
+    q = vf_fma(q, size, vf_set1(0.0154729979f));
+    q = vf_fma(q, size, vf_set1(-0.0907831267f));
+    q = vf_fma(q, size, vf_set1(-0.651244044f));
+    q = vf_fma(q, size, vf_set1(-1.11983335f));
+    q = vf_fma(q, size, vf_set1(-0.00197977549f));
+    const vf far = vf_set1(1.0f) - vf_exp_negative(q);
+    return vf_select(size < vf_set1(0.921875f), vf_fma(x, p, x), vf_with_sign(far, x));
+}
+
+/* x times the probability that a normal variable lies below x. The tail below -|x| is
+ * exp(-x^2/2) t P(1 - t) with t = 1 / (1 + 3/8 |x|), which keeps its digits however small it
+ * gets, since the square enters exp with twice the digits of a float. */
+SIMD_INLINE vf vf_gelu(vf x) {
+    const vf one = vf_set1(1.0f), half = vf_set1(0.5f);
+    const vf size = vf_min(vf_set1(13.5f), vf_abs(x));
+    const vf head = vi_floats(vf_bits(size) & vi_set1(-4096)); /* its square is exact */
+    const vf square = half * head * head, rest = (size - head) * (half * (size + head));
+    vi exponent;
+    const vf q = exp_minus_1(exp_reduce(-square, &exponent) - rest), s = exp_power(exponent);
+    const vf e = zero_below(vf_fma(q, s, s), -square, EXP_LOW);
+    const vf t = one / vf_fma(vf_set1(0.375f), size, one), w = vf_set1(0.375f) * size * t;
+    vf p = vf_set1(-0.0217524152f);
+    p = vf_fma(p, w, vf_set1(0.0573524423f));
+    p = vf_fma(p, w, vf_set1(-0.0304324199f));
+    p = vf_fma(p, w, vf_set1(-0.00207217713f));
+    p = vf_fma(p, w, vf_set1(-0.0446832255f));
+    p = vf_fma(p, w, vf_set1(-0.0152457664f));
+    p = vf_fma(p, w, vf_set1(0.120198302f));
+    p = vf_fma(p, w, vf_set1(0.150072426f));
+    p = vf_fma(p, w, vf_set1(-0.563845634f));
+    p = vf_fma(p, w, vf_set1(0.5f));
+    const vf tail = p * t * e;
+    return x * vf_select(x < vf_set1(0.0f), tail, one - tail);
+}
+
+/* The same with a formula of tanh in place of the probability. */
+SIMD_INLINE vf vf_gelu_tanh(vf x) {
+    const vf cube = vf_fma(vf_set1(0.044715f) * x, x * x, x);
+    return x / (vf_set1(1.0f) + vf_exp(cube * vf_set1(-1.59576912f)));
 }
 
 #endif

@@ -1,0 +1,54 @@
+/* kernels_test.h - what the tests and measurements of the kernels share: arrays between guards,
+ * random numbers, comparisons that count mistakes instead of stopping at the first, and timing. */
+#ifndef SDX_TESTS_KERNELS_TEST_H
+#define SDX_TESTS_KERNELS_TEST_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kernels/kernels.h"
+
+/* ---- checking ------------------------------------------------------------------------------- */
+
+/* Counts a mistake and prints the first few of each test. */
+void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* True, or a mistake: `got` lies within `tolerance` of `expected`; NaN and infinities must agree. */
+bool near(double got, double expected, double tolerance, const char *what, size_t at);
+
+/* count floats between guards that `guarded_check` looks at; out of memory ends the program. */
+float *guarded(size_t count);
+void guarded_check(const float *data, size_t count, const char *what);
+void guarded_free(float *data);
+
+/* Repeatable numbers: 32 random bits; a float of [-1, 1); count of the latter. */
+uint32_t random_bits(void);
+float random_float(void);
+void random_fill(float *data, size_t count);
+
+/* Distance of a result from the exact value in units of the last place of a float; below the
+ * normal numbers the unit is that of the smallest normal number. */
+double ulp_error(float got, double exact);
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+/* Seconds of one call, the best of many over about `budget` seconds. */
+double best_time(void (*call)(void *arg), void *arg, double budget);
+
+/* ---- the tests, each run for every instruction set at hand ----------------------------------- */
+
+void test_tiles(const sdx_kernels *set);
+void test_row_panels(const sdx_kernels *set);
+void test_activate(const sdx_kernels *set);
+void test_math(const sdx_kernels *set);
+void test_unary(const sdx_kernels *set);
+void test_binary(const sdx_kernels *set);
+
+void bench_all(const sdx_kernels *set);
+
+#endif
