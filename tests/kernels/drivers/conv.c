@@ -1,7 +1,7 @@
-/* conv_cases.c - every way of a convolution against a plain loop in double precision, over kernels,
+/* conv.c - every way of a convolution against a plain loop in double precision, over kernels,
  * strides, padding, dilation, groups, channel counts and tails; guard words around what is written.
  * With --bench: the speed of layers of well-known networks.
- * usage: conv_cases [--bench [THREADS]] */
+ * usage: test_conv [--bench [THREADS]] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
