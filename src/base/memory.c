@@ -94,7 +94,7 @@ static sdx_arena_block *new_block(sdx_arena *arena, size_t size) {
 }
 
 /* A block that one request fills. It goes behind the newest, whose free room stays in use. */
-static void *alloc_alone(sdx_arena *arena, size_t needed, size_t size, size_t alignment) {
+static void *alloc_alone(sdx_arena *arena, size_t needed, size_t alignment) {
     sdx_arena_block *block = new_block(arena, needed);
     size_t offset;
     if (block == NULL) return NULL;
@@ -105,10 +105,10 @@ static void *alloc_alone(sdx_arena *arena, size_t needed, size_t size, size_t al
         arena->blocks->next = block;
     }
     if (!aligned_offset(block, sizeof *block, alignment, &offset)) return NULL;
-    return memset((char *)block + offset, 0, size);
+    return (char *)block + offset;
 }
 
-void *sdx_arena_alloc_aligned(sdx_arena *arena, size_t size, size_t alignment) {
+void *sdx_arena_alloc_raw(sdx_arena *arena, size_t size, size_t alignment) {
     size_t offset, end, needed;
     if (size == 0) size = 1; /* distinct addresses */
     if (alignment < MIN_ALIGNMENT) alignment = MIN_ALIGNMENT;
@@ -121,23 +121,28 @@ void *sdx_arena_alloc_aligned(sdx_arena *arena, size_t size, size_t alignment) {
     if (arena->capacity != 0 && aligned_offset(arena->blocks, arena->used, alignment, &offset) &&
         sdx_size_add(offset, size, &end) && end <= arena->capacity) {
         arena->used = end;
-        return memset((char *)arena->blocks + offset, 0, size);
+        return (char *)arena->blocks + offset;
     }
 
     size_t block_size = arena->capacity == 0 ? FIRST_BLOCK : arena->capacity;
     if (arena->capacity != 0 && block_size < LARGEST_BLOCK) block_size *= 2;
     /* A request of a quarter of a block would waste too much of the block before it. */
-    if (needed > block_size / 4) return alloc_alone(arena, needed, size, alignment);
+    if (needed > block_size / 4) return alloc_alone(arena, needed, alignment);
     sdx_arena_block *block = new_block(arena, block_size);
     /* Near the limit (or the end of memory) a full block is too much, but this may still fit. */
-    if (block == NULL) return alloc_alone(arena, needed, size, alignment);
+    if (block == NULL) return alloc_alone(arena, needed, alignment);
     block->next = arena->blocks;
     arena->blocks = block;
     arena->capacity = block_size;
     arena->used = sizeof *block;
     if (!aligned_offset(block, arena->used, alignment, &offset)) return NULL;
     arena->used = offset + size; /* fits: needed <= block_size */
-    return memset((char *)block + offset, 0, size);
+    return (char *)block + offset;
+}
+
+void *sdx_arena_alloc_aligned(sdx_arena *arena, size_t size, size_t alignment) {
+    void *memory = sdx_arena_alloc_raw(arena, size, alignment);
+    return memory ? memset(memory, 0, size) : NULL;
 }
 
 void *sdx_arena_alloc(sdx_arena *arena, size_t size) {

@@ -26,6 +26,8 @@ void sdx_arena_init(sdx_arena *arena, const sdx_allocator *allocator, size_t lim
 void sdx_arena_free(sdx_arena *arena);
 /* Zeroed memory, aligned for any object; NULL when out of memory or over the limit. */
 void *sdx_arena_alloc(sdx_arena *arena, size_t size);
+/* As sdx_arena_alloc_aligned without clearing, for what is written in full anyway. */
+void *sdx_arena_alloc_raw(sdx_arena *arena, size_t size, size_t alignment);
 void *sdx_arena_alloc_aligned(sdx_arena *arena, size_t size, size_t alignment);
 /* count * size with an overflow check. */
 void *sdx_arena_array(sdx_arena *arena, size_t count, size_t size);

@@ -77,27 +77,33 @@ size_t sdx_conv_packed_size(const sdx_conv_shape *s, sdx_conv_way way) {
 
 typedef struct pack_job {
     const sdx_conv_shape *shape;
-    const float *weights, *bias;
+    const void *weights, *bias;
     float *packed;
     sdx_conv_tiles_pack layout;
 } pack_job;
 
-/* Tap after tap: (maps, channels, taps) becomes [tap][channel][map] in panels. */
-static void pack_groups(void *arg, size_t begin, size_t end) {
+/* Panels of all groups: (maps, channels, taps) becomes [tap][channel][map]. */
+static void pack_panels(void *arg, size_t begin, size_t end) {
     const pack_job *j = arg;
-    const sdx_conv_shape *s = j->shape;
     const sdx_conv_tiles_pack *p = &j->layout;
-    size_t taps = s->kernel_h * s->kernel_w, maps = s->maps / s->groups;
-    for (size_t g = begin; g < end; g++) {
-        for (size_t t = 0; t < taps; t++) {
-            sdx_panel_source from = {j->weights + g * maps * p->depth + t, taps, p->depth};
-            sdx_panels_fill(&p->panels, from, p->group_depth, t * p->group_depth, p->depth,
-                            j->packed + g * p->group_size);
-        }
-        float *bias = j->packed + p->bias + g * p->width;
-        memset(bias, 0, p->width * sizeof *bias);
-        if (j->bias) memcpy(bias, j->bias + g * maps, maps * sizeof *bias);
+    size_t taps = j->shape->kernel_h * j->shape->kernel_w, maps = p->panels.columns;
+    for (size_t i = begin; i < end; i++) {
+        size_t group = i / p->panels.count, panel = i % p->panels.count;
+        const char *weights = (const char *)j->weights + group * maps * p->depth * sizeof(float);
+        sdx_panel_source from = {weights, p->depth, taps, 1, taps, p->group_depth, 1.0f};
+        sdx_panel_pack(&p->panels, panel, &from,
+                       j->packed + group * p->group_size +
+                           sdx_panel_first(&p->panels, panel) * p->depth);
     }
+}
+
+static void pack_bias(const pack_job *j) {
+    const sdx_conv_tiles_pack *p = &j->layout;
+    float *to = j->packed + p->bias;
+    memset(to, 0, j->shape->groups * p->width * sizeof *to);
+    for (size_t g = 0; j->bias && g < j->shape->groups; g++)
+        memcpy(to + g * p->width, (const char *)j->bias + g * p->panels.columns * sizeof *to,
+               p->panels.columns * sizeof *to);
 }
 
 static void pack_depthwise(const pack_job *j) {
@@ -105,12 +111,12 @@ static void pack_depthwise(const pack_job *j) {
     size_t taps = s->kernel_h * s->kernel_w;
     float *to = j->packed;
     for (size_t t = 0; t < taps; t++)
-        for (size_t c = 0; c < s->channels; c++) *to++ = j->weights[c * taps + t];
-    for (size_t c = 0; c < s->channels; c++) *to++ = j->bias ? j->bias[c] : 0.0f;
+        for (size_t c = 0; c < s->channels; c++) *to++ = sdx_float_at(j->weights, c * taps + t);
+    for (size_t c = 0; c < s->channels; c++) *to++ = j->bias ? sdx_float_at(j->bias, c) : 0.0f;
 }
 
 void sdx_conv_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
-                   const float *weights, const float *bias, float *packed) {
+                   const void *weights, const void *bias, float *packed) {
     pack_job job = {shape, weights, bias, packed,
                     sdx_conv_tiles_layout(shape, sdx_kernels_get()->lanes)};
     switch (way) {
@@ -121,7 +127,8 @@ void sdx_conv_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way
         return;
     default: break;
     }
-    sdx_parallel_for(pool, shape->groups, 1, pack_groups, &job);
+    sdx_parallel_for(pool, shape->groups * job.layout.panels.count, 1, pack_panels, &job);
+    pack_bias(&job);
     memset(packed + job.layout.zeros, 0, shape->channels * sizeof *packed);
 }
 

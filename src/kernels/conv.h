@@ -38,9 +38,10 @@ const char *sdx_conv_way_name(sdx_conv_way way);
 
 /* Floats of the packed weights and bias; SIZE_MAX: more than can be. */
 size_t sdx_conv_packed_size(const sdx_conv_shape *shape, sdx_conv_way way);
-/* weights: (maps, channels / groups, kernel_h, kernel_w); bias may be NULL. */
+/* weights: (maps, channels / groups, kernel_h, kernel_w); bias may be NULL; of any
+ * alignment. */
 void sdx_conv_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
-                   const float *weights, const float *bias, float *packed);
+                   const void *weights, const void *bias, float *packed);
 /* Floats of scratch that a run needs; for ROWS it grows with the image, else it is fixed. */
 size_t sdx_conv_scratch_size(const sdx_conv_shape *shape, sdx_conv_way way);
 /* tail: addend and activation; its bias is not looked at. */

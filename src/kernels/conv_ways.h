@@ -29,7 +29,7 @@ void sdx_conv_depthwise_rows(sdx_pool *pool, const sdx_conv_shape *shape, const 
                              const float *x, size_t ring, size_t first, size_t count, float *out,
                              const sdx_tail *tail);
 void sdx_winograd_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
-                       const float *weights, const float *bias, float *packed);
+                       const void *weights, const void *bias, float *packed);
 size_t sdx_winograd_scratch(const sdx_conv_shape *shape, sdx_conv_way way);
 void sdx_winograd_run(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
                       const float *packed, const float *x, float *out, const sdx_tail *tail,

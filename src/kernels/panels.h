@@ -4,6 +4,7 @@
 #define SDX_KERNELS_PANELS_H
 
 #include <stddef.h>
+#include <string.h>
 
 typedef struct sdx_panels {
     size_t columns; /* of the matrix */
@@ -25,25 +26,23 @@ static inline size_t sdx_panel_vectors(const sdx_panels *p, size_t i) {
 }
 static inline size_t sdx_panel_first(const sdx_panels *p, size_t i) { return 2 * i * p->lanes; }
 
-/* A matrix by its strides: row k, column n is data[k * row + n * column]. */
+/* What is packed: row k of tap t, column n, is element n * column + k * row + t * tap of floats that may
+ * have any alignment, times `scale`. */
 typedef struct sdx_panel_source {
-    const float *data;
-    size_t row, column;
+    const void *data;
+    size_t column, row, tap;
+    size_t taps, depth; /* rows of a tap */
+    float scale;
 } sdx_panel_source;
 
-/* Packs rows [0, depth) of all columns: panel i begins at to + first column * panel_depth, and holds
- * its rows one after the other; `to` may be moved on by rows to append (see sdx_panels_append). */
-static inline void sdx_panels_fill(const sdx_panels *p, sdx_panel_source from, size_t depth,
-                                   size_t first_row, size_t panel_depth, float *to) {
-    for (size_t i = 0; i < p->count; i++) {
-        size_t first = sdx_panel_first(p, i), width = sdx_panel_vectors(p, i) * p->lanes;
-        float *out = to + first * panel_depth + first_row * width;
-        for (size_t k = 0; k < depth; k++)
-            for (size_t n = 0; n < width; n++)
-                *out++ = first + n < p->columns
-                             ? from.data[k * from.row + (first + n) * from.column]
-                             : 0.0f;
-    }
+static inline float sdx_float_at(const void *floats, size_t i) {
+    float x;
+    memcpy(&x, (const char *)floats + i * sizeof x, sizeof x);
+    return x;
 }
+
+/* Packs one panel: [tap][row][column], padded with zeros. */
+void sdx_panel_pack(const sdx_panels *panels, size_t panel, const sdx_panel_source *from,
+                    float *to);
 
 #endif

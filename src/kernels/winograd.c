@@ -15,50 +15,63 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 /* ---- weights ---------------------------------------------------------------------------------- */
 
 /* G of the transform G g G^T; rows are the points. */
-static const double g_4[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-static const double g_6[6][3] = {{1.0 / 4, 0, 0},
-                                 {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-                                 {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                                 {1.0 / 24, 1.0 / 12, 1.0 / 6},
-                                 {1.0 / 24, -1.0 / 12, 1.0 / 6},
+static const float g_4[4][3] = {{1, 0, 0}, {0.5f, 0.5f, 0.5f}, {0.5f, -0.5f, 0.5f}, {0, 0, 1}};
+static const float g_6[6][3] = {{1.0f / 4, 0, 0},
+                                 {-1.0f / 6, -1.0f / 6, -1.0f / 6},
+                                 {-1.0f / 6, 1.0f / 6, -1.0f / 6},
+                                 {1.0f / 24, 1.0f / 12, 1.0f / 6},
+                                 {1.0f / 24, -1.0f / 12, 1.0f / 6},
                                  {0, 0, 1}};
 
 typedef struct pack_job {
     const sdx_conv_shape *shape;
-    const float *weights;
+    const void *weights;
     float *packed;
     size_t edge;
     sdx_panels panels;
 } pack_job;
 
-static void transform(const float *g, size_t n, double u[36]) {
-    const double(*m)[3] = n == 4 ? g_4 : g_6;
-    double half[6][3];
-    for (size_t i = 0; i < n; i++)
+#define MAPS 16 /* transformed side by side, so that the compiler makes vectors of them */
+
+/* u[p] += the transform of one 3x3 kernel for each of MAPS maps: G g G^T. */
+static void transform(const float g[9][MAPS], size_t n, float u[36][MAPS]) {
+    const float(*m)[3] = n == 4 ? g_4 : g_6;
+    for (size_t i = 0; i < n; i++) {
+        float half[3][MAPS];
         for (size_t x = 0; x < 3; x++)
-            half[i][x] = m[i][0] * (double)g[x] + m[i][1] * (double)g[3 + x] +
-                         m[i][2] * (double)g[6 + x];
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < n; k++)
-            u[i * n + k] = half[i][0] * m[k][0] + half[i][1] * m[k][1] + half[i][2] * m[k][2];
+            for (size_t k = 0; k < MAPS; k++)
+                half[x][k] = m[i][0] * g[x][k] + m[i][1] * g[3 + x][k] + m[i][2] * g[6 + x][k];
+        for (size_t p = 0; p < n; p++)
+            for (size_t k = 0; k < MAPS; k++)
+                u[i * n + p][k] = half[0][k] * m[p][0] + half[1][k] * m[p][1] + half[2][k] * m[p][2];
+    }
+}
+
+/* Maps [first, first + count) of one channel, to where the panel has them. */
+static void pack_maps(const pack_job *j, size_t first, size_t count, size_t channel, float *to) {
+    const sdx_conv_shape *s = j->shape;
+    size_t matrix = s->channels * sdx_panels_width(&j->panels);
+    float g[9][MAPS], u[36][MAPS];
+    for (size_t k = 0; k < MAPS; k++)
+        for (size_t t = 0; t < 9; t++)
+            g[t][k] = first + k < s->maps
+                          ? sdx_float_at(j->weights, ((first + k) * s->channels + channel) * 9 + t)
+                          : 0.0f;
+    transform((const float(*)[MAPS])g, j->edge, u);
+    for (size_t p = 0; p < j->edge * j->edge; p++)
+        memcpy(to + p * matrix, u[p], count * sizeof *to);
 }
 
 /* Panels [begin, end): for every point, [channel][map]. */
 static void pack_panels(void *arg, size_t begin, size_t end) {
     const pack_job *j = arg;
-    const sdx_conv_shape *s = j->shape;
-    size_t points = j->edge * j->edge, matrix = s->channels * sdx_panels_width(&j->panels);
     for (size_t panel = begin; panel < end; panel++) {
         size_t first = sdx_panel_first(&j->panels, panel);
         size_t width = sdx_panel_vectors(&j->panels, panel) * j->panels.lanes;
-        for (size_t c = 0; c < s->channels; c++)
-            for (size_t m = 0; m < width; m++) {
-                double u[36] = {0};
-                if (first + m < s->maps)
-                    transform(j->weights + ((first + m) * s->channels + c) * 9, j->edge, u);
-                float *to = j->packed + first * s->channels + c * width + m;
-                for (size_t p = 0; p < points; p++) to[p * matrix] = (float)u[p];
-            }
+        float *to = j->packed + first * j->shape->channels;
+        for (size_t c = 0; c < j->shape->channels; c++, to += width)
+            for (size_t m = 0; m < width; m += MAPS)
+                pack_maps(j, first + m, least(width - m, MAPS), c, to + m);
     }
 }
 
@@ -68,7 +81,7 @@ static size_t bias_at(const sdx_conv_shape *s, const sdx_panels *panels, size_t 
 }
 
 void sdx_winograd_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
-                       const float *weights, const float *bias, float *packed) {
+                       const void *weights, const void *bias, float *packed) {
     pack_job job = {shape, weights, packed, edge_of(way),
                     sdx_panels_of(shape->maps, sdx_kernels_get()->lanes)};
     sdx_parallel_for(pool, job.panels.count, 1, pack_panels, &job);

@@ -116,7 +116,7 @@ static sdx_status pack(sdx_pack *pack) {
     if (!sdx_size_mul(size, sizeof(float), &bytes)) bytes = SIZE_MAX;
     to->weights = sdx_pack_alloc(pack, bytes);
     if (!to->weights) return SDX_STATUS_NO_MEMORY;
-    const float *from, *bias = NULL;
+    const void *from, *bias = NULL;
     SDX_TRY(sdx_pack_floats(pack, 1, &from));
     if (sdx_pack_constant(pack, 2)) SDX_TRY(sdx_pack_floats(pack, 2, &bias));
     sdx_conv_pack(pack->threads, &to->shape, to->way, from, bias, to->weights);

@@ -42,7 +42,7 @@ static sdx_status pack(sdx_pack *pack) {
         bytes = SIZE_MAX;
     float *to = sdx_pack_alloc(pack, bytes);
     if (!to) return SDX_STATUS_NO_MEMORY;
-    const float *from, *bias = NULL;
+    const void *from, *bias = NULL;
     SDX_TRY(sdx_pack_floats(pack, 1, &from));
     if (sdx_pack_constant(pack, 2)) SDX_TRY(sdx_pack_floats(pack, 2, &bias));
     sdx_matrix_pack(pack->threads, depth, columns, from, p->transposed ? 1 : columns,

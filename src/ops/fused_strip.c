@@ -83,7 +83,7 @@ static sdx_status pack_pointwise(sdx_pack *pack, uint32_t input, const float **t
         bytes = SIZE_MAX;
     float *packed = sdx_pack_alloc(pack, bytes);
     if (!packed) return SDX_STATUS_NO_MEMORY;
-    const float *from, *bias = NULL;
+    const void *from, *bias = NULL;
     SDX_TRY(sdx_pack_floats(pack, input, &from));
     if (sdx_pack_constant(pack, input + 1)) SDX_TRY(sdx_pack_floats(pack, input + 1, &bias));
     sdx_matrix_pack(pack->threads, channels, maps, from, 1, channels, 1.0f, bias, packed);
@@ -103,7 +103,7 @@ static sdx_status pack(sdx_pack *pack) {
     float *packed = sdx_pack_alloc(
         pack, sdx_conv_packed_size(&strip->middle, SDX_CONV_DEPTHWISE) * sizeof(float));
     if (!packed) return SDX_STATUS_NO_MEMORY;
-    const float *from, *bias = NULL;
+    const void *from, *bias = NULL;
     SDX_TRY(sdx_pack_floats(pack, DEPTHWISE, &from));
     if (sdx_pack_constant(pack, DEPTHWISE + 1))
         SDX_TRY(sdx_pack_floats(pack, DEPTHWISE + 1, &bias));

@@ -247,9 +247,10 @@ struct sdx_pack {
 
 /* Input i where it is a constant, else NULL. Defaults of inputs are none: a caller may replace them. */
 const sdx_const *sdx_pack_constant(const sdx_pack *pack, uint32_t i);
-/* Its elements as floats: in the file where they lie ready there, else decoded, until the call ends. */
-sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const float **out);
-/* Memory that lives as long as the program, cleared, aligned to a cache line; NULL: error is set. */
+/* Its elements as floats, of any alignment: in the file where they lie ready there, else decoded, until
+ * the call ends. */
+sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const void **out);
+/* Memory that lives as long as the program, not cleared, aligned to a cache line; NULL: error is set. */
 void *sdx_pack_alloc(sdx_pack *pack, size_t bytes);
 
 /* ---- run ----------------------------------------------------------------------------------- */

@@ -13,19 +13,22 @@ static void *no_memory(sdx_pack *pack, size_t bytes) {
 }
 
 void *sdx_pack_alloc(sdx_pack *pack, size_t bytes) {
-    void *memory = sdx_arena_alloc_aligned(pack->arena, bytes, SDX_CACHE_LINE);
+    void *memory = sdx_arena_alloc_raw(pack->arena, bytes, SDX_CACHE_LINE);
     if (!memory) return no_memory(pack, bytes);
     pack->bytes += bytes;
     return memory;
 }
 
-sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const float **out) {
+sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const void **out) {
     const sdx_const *constant = sdx_pack_constant(pack, i);
     *out = NULL;
     if (!constant || !sdx_dtypes_has(SDX_T_FLOATS, constant->dtype))
         return sdx_fail(pack->error, SDX_STATUS_INTERNAL,
                         "input %u is packed but no constant of floats", i);
-    if (constant->dtype == SDX_DTYPE_FLOAT32 && sdx_const_in_place(constant)) {
+    const uint16_t one = 1;
+    bool little = *(const uint8_t *)&one == 1; /* as files are */
+    if (constant->dtype == SDX_DTYPE_FLOAT32 && constant->data &&
+        (constant->host || little)) {
         *out = constant->data;
         return SDX_STATUS_OK;
     }

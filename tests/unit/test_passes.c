@@ -269,13 +269,13 @@ static int packs; /* how often it was called */
 /* Doubles the second input, as a layout of its own. */
 static sdx_status double_pack(sdx_pack *pack) {
     const sdx_const *weights = sdx_pack_constant(pack, 1);
-    const float *floats;
+    const void *floats;
     packs++;
     if (!weights) return SDX_STATUS_OK;
     SDX_TRY(sdx_pack_floats(pack, 1, &floats));
     float *packed = sdx_pack_alloc(pack, weights->count * sizeof *packed);
     if (!packed) return SDX_STATUS_NO_MEMORY;
-    for (size_t i = 0; i < weights->count; i++) packed[i] = 2 * floats[i];
+    for (size_t i = 0; i < weights->count; i++) packed[i] = 2 * ((const float *)floats)[i];
     pack->packed = packed;
     pack->taken = 1u << 1;
     return SDX_STATUS_OK;
