@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/checked.h"
 
@@ -13,10 +14,22 @@
 
 /* ---- allocator ---------------------------------------------------------------------------- */
 
+/* Large pieces (packed weights, arenas) ask for large pages: fewer faults while they are filled, and
+ * fewer misses of the address translation while they are read. */
+#define LARGE_PIECE ((size_t)4 << 20)
+#define LARGE_PAGE  ((size_t)2 << 20)
+
 static void *default_allocate(void *user, size_t size, size_t alignment) {
     (void)user;
-    if (alignment <= MIN_ALIGNMENT) return malloc(size);
     void *memory = NULL;
+    if (size >= LARGE_PIECE && alignment <= LARGE_PAGE) {
+        if (posix_memalign(&memory, LARGE_PAGE, size) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+        madvise(memory, size / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE); /* a hint: may fail */
+#endif
+        return memory;
+    }
+    if (alignment <= MIN_ALIGNMENT) return malloc(size);
     return posix_memalign(&memory, alignment, size) == 0 ? memory : NULL;
 }
 

@@ -1,7 +1,15 @@
 /* lower_pack.c - constants in the layout that a step wants: each operator with a pack function is asked
- * once a step. What it takes over is not kept a second time: bytes that nobody else reads are given
- * back, pages of a mapped file and constants that a pass computed alike. */
+ * once a step. What it takes over is not kept a second time: pages of a mapped file are given back,
+ * and so are constants that a pass computed and nobody else reads. */
 #include "exec/lowering.h"
+
+/* At once, so that never more than one constant is there twice. Whoever reads it later, too, finds
+ * the pages again in the file. */
+static void forget_pages(const sdx_model *model, const sdx_const *constant) {
+    if (constant->owned || !constant->data) return;
+    if (!sdx_file_forget(&model->file, constant->data, constant->bytes))
+        sdx_external_forget(model->external, constant->data, constant->bytes);
+}
 
 static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp) {
     sdx_program *program = l->program;
@@ -16,8 +24,12 @@ static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp) {
     }
     step->packed = pack.packed;
     program->constant_bytes += pack.bytes;
-    for (uint32_t i = 0; i < node->input_count && i < 32; i++)
-        if (pack.taken >> i & 1u && sdx_pack_constant(&pack, i)) step->taken |= 1u << i;
+    for (uint32_t i = 0; i < node->input_count && i < 32; i++) {
+        const sdx_const *constant = sdx_pack_constant(&pack, i);
+        if (!(pack.taken >> i & 1u) || !constant) continue;
+        step->taken |= 1u << i;
+        forget_pages(program->model, constant);
+    }
     return SDX_STATUS_OK;
 }
 
@@ -38,17 +50,11 @@ sdx_status sdx_lower_pack(sdx_lowering *l) {
 
 void sdx_lower_give_back(sdx_lowering *l) {
     sdx_module *module = l->module;
-    const sdx_model *model = l->program->model;
     bool *read = sdx_arena_array(&l->scratch, module->owned.count + 1, sizeof *read);
     for (size_t v = 0; v < module->values.count; v++) {
         const sdx_const *constant = sdx_value_at(module, (sdx_id)v)->constant;
-        if (!constant || !l->value_used[v]) continue;
-        if (constant->owned) {
-            if (read && l->plain[v]) read[constant->owned] = true;
-        } else if (!l->plain[v] && constant->data) {
-            if (!sdx_file_forget(&model->file, constant->data, constant->bytes))
-                sdx_external_forget(model->external, constant->data, constant->bytes);
-        }
+        if (constant && l->value_used[v] && constant->owned && read && l->plain[v])
+            read[constant->owned] = true;
     }
     for (size_t i = 1; read && i <= module->owned.count; i++)
         if (!read[i]) sdx_module_disown(module, (uint32_t)i);
