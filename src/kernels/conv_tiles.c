@@ -10,28 +10,32 @@ typedef struct image {
     const float *x, *zeros;
 } image;
 
-/* Taps of an output pixel whose window lies inside the image. */
-static void fill_inside(const sdx_conv_shape *s, const float *corner, size_t tap, size_t taps,
-                        const float **to) {
-    size_t ky = tap / s->kernel_w, kx = tap % s->kernel_w;
-    for (size_t t = 0; t < taps; t++) {
-        to[t] = corner + (ky * s->dilation_h * s->in_w + kx * s->dilation_w) * s->channels;
-        if (++kx == s->kernel_w) {
-            kx = 0;
-            ky++;
-        }
-    }
-}
-
+/* Taps of a pixel whose window lies partly outside. */
 static void fill_edge(const image *im, size_t n, ptrdiff_t top, ptrdiff_t left, size_t tap,
                       size_t taps, const float **to) {
     const sdx_conv_shape *s = im->shape;
+    size_t ky = tap / s->kernel_w, kx = tap % s->kernel_w;
     for (size_t t = 0; t < taps; t++) {
-        ptrdiff_t y = top + (ptrdiff_t)((tap + t) / s->kernel_w * s->dilation_h);
-        ptrdiff_t x = left + (ptrdiff_t)((tap + t) % s->kernel_w * s->dilation_w);
-        bool inside = y >= 0 && (size_t)y < s->in_h && x >= 0 && (size_t)x < s->in_w;
-        to[t] = inside ? im->x + ((n * s->in_h + (size_t)y) * s->in_w + (size_t)x) * s->channels
-                       : im->zeros;
+        /* Left of and above the image the numbers wrap around to large ones. */
+        size_t y = (size_t)(top + (ptrdiff_t)(ky * s->dilation_h));
+        size_t x = (size_t)(left + (ptrdiff_t)(kx * s->dilation_w));
+        to[t] = y < s->in_h && x < s->in_w
+                    ? im->x + ((n * s->in_h + y) * s->in_w + x) * s->channels
+                    : im->zeros;
+        if (++kx < s->kernel_w) continue;
+        kx = 0;
+        ky++;
+    }
+}
+
+/* Where the taps lie from the first place of a window on, in floats. */
+static void list_offsets(const sdx_conv_shape *s, size_t tap, size_t taps, size_t *to) {
+    size_t ky = tap / s->kernel_w, kx = tap % s->kernel_w;
+    for (size_t t = 0; t < taps; t++) {
+        to[t] = (ky * s->dilation_h * s->in_w + kx * s->dilation_w) * s->channels;
+        if (++kx < s->kernel_w) continue;
+        kx = 0;
+        ky++;
     }
 }
 
@@ -40,16 +44,18 @@ static void fill_pixels(const sdx_product *product, size_t first, size_t count, 
     const image *im = product->user;
     const sdx_conv_shape *s = im->shape;
     size_t ox = first % s->out_w, rest = first / s->out_w, oy = rest % s->out_h;
-    size_t n = rest / s->out_h;
+    size_t n = rest / s->out_h, offsets[SDX_PRODUCT_TAPS];
     ptrdiff_t reach_h = (ptrdiff_t)((s->kernel_h - 1) * s->dilation_h);
     ptrdiff_t reach_w = (ptrdiff_t)((s->kernel_w - 1) * s->dilation_w);
+    list_offsets(s, tap, taps, offsets);
     for (size_t i = 0; i < count; i++, to += taps) {
         ptrdiff_t top = (ptrdiff_t)(oy * s->stride_h) - (ptrdiff_t)s->pad_top;
         ptrdiff_t left = (ptrdiff_t)(ox * s->stride_w) - (ptrdiff_t)s->pad_left;
         if (top >= 0 && left >= 0 && top + reach_h < (ptrdiff_t)s->in_h &&
             left + reach_w < (ptrdiff_t)s->in_w) {
-            size_t at = ((n * s->in_h + (size_t)top) * s->in_w + (size_t)left) * s->channels;
-            fill_inside(s, im->x + at, tap, taps, to);
+            const float *corner =
+                im->x + ((n * s->in_h + (size_t)top) * s->in_w + (size_t)left) * s->channels;
+            for (size_t t = 0; t < taps; t++) to[t] = corner + offsets[t];
         } else {
             fill_edge(im, n, top, left, tap, taps, to);
         }

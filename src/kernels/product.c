@@ -4,7 +4,7 @@
 
 #define POINTERS    416 /* on the stack: rows of a block times taps of a block */
 #define MOST_ROWS   256
-#define PANEL_DEPTH 384 /* rows of a panel: 24 KiB of two vectors of 8 floats */
+#define PANEL_DEPTH 512 /* rows of a panel: 32 KiB of two vectors of 8 floats */
 #define FEW_ROWS    6   /* so few that a panel is met once or twice: no need to cut its depth */
 
 typedef struct plan {
@@ -23,13 +23,13 @@ static plan make_plan(const sdx_product *product, size_t threads) {
     plan p = {.product = product, .kernels = sdx_kernels_get()};
     size_t depth = product->depth ? product->depth : 1;
     if (product->rows <= FEW_ROWS) {
-        p.tap_step = least(product->taps, POINTERS / FEW_ROWS);
+        p.tap_step = least(product->taps, SDX_PRODUCT_TAPS);
         p.depth_step = depth;
     } else if (depth >= PANEL_DEPTH) {
         p.tap_step = 1;
         p.depth_step = divide_up(depth, divide_up(depth, PANEL_DEPTH));
     } else {
-        size_t taps = least(PANEL_DEPTH / depth, POINTERS / 8);
+        size_t taps = least(PANEL_DEPTH / depth, SDX_PRODUCT_TAPS);
         p.tap_step = divide_up(product->taps, divide_up(product->taps, taps));
         p.depth_step = depth;
     }
@@ -49,6 +49,16 @@ static plan make_plan(const sdx_product *product, size_t threads) {
     return p;
 }
 
+/* Row k of a panel of any group. */
+static const float *panel_at(const sdx_product *product, size_t panel, size_t k) {
+    const sdx_panels *panels = &product->panels;
+    size_t group = panel / panels->count, index = panel % panels->count;
+    size_t depth = product->taps * product->depth;
+    return product->packed + group * sdx_panels_width(panels) * depth +
+           sdx_panel_first(panels, index) * depth +
+           k * sdx_panel_vectors(panels, index) * panels->lanes;
+}
+
 /* One panel against the rows of `job`; for a single row, all neighbouring panels of two vectors. */
 static size_t run_panel(const plan *p, sdx_tiles *job, size_t panel, size_t last, size_t k,
                         size_t depth_at) {
@@ -59,8 +69,9 @@ static size_t run_panel(const plan *p, sdx_tiles *job, size_t panel, size_t last
     size_t first = sdx_panel_first(panels, index), vectors = sdx_panel_vectors(panels, index);
     size_t column = group * panels->columns + first;
     sdx_tiles tiles = *job;
-    tiles.panel = product->packed + group * width * depth + first * depth +
-                  k * vectors * panels->lanes;
+    tiles.panel = panel_at(product, panel, k);
+    if (panel + 1 < last)
+        tiles.ahead = (const char *)panel_at(product, panel + 1, k) - (const char *)tiles.panel;
     tiles.vectors = vectors;
     tiles.columns = panels->columns - first;
     tiles.offset = group * product->depth + depth_at;

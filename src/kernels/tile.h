@@ -18,6 +18,7 @@ typedef struct sdx_tiles {
     size_t depth;    /* floats behind each pointer */
     size_t offset;   /* floats to skip there */
     const float *panel;
+    ptrdiff_t ahead; /* bytes from the panel to what is wanted next, to be brought nearer; 0: nothing */
     size_t vectors; /* width of the panel */
     size_t columns; /* that are stored */
     float *out;

@@ -163,6 +163,8 @@ static void products(void *arg, size_t begin, size_t end) {
         sdx_tiles job = {.rows = rows, .row_count = w->count, .taps = 1, .row_taps = 1,
                          .depth = s->channels,
                          .panel = w->packed + point * matrix + first * s->channels,
+                         .ahead = (ptrdiff_t)(vectors * w->panels.lanes * s->channels *
+                                              sizeof(float)), /* the next is right behind */
                          .vectors = vectors,
                          .columns = least(s->maps - first, vectors * w->panels.lanes),
                          .out = w->after + point * w->block * s->maps + first,

@@ -8,6 +8,7 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
     const float *const *rows = job->rows + first * job->row_taps;
     float *out = job->out + first * job->out_stride;
     const float *b = job->panel;
+    const ptrdiff_t ahead = job->ahead;
     vf sum[TILE_ROWS][TILE_VECTORS];
     if (job->add) {
         SIMD_UNROLL
@@ -39,6 +40,7 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
                 for (size_t v = 0; v < TILE_VECTORS; v++)
                     sum[i][v] = vf_fma(x, column[v], sum[i][v]);
             }
+            __builtin_prefetch((const char *)b + ahead, 0, 2);
             b += TILE_VECTORS * VL;
         }
     }
