@@ -7,12 +7,15 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: sardonyx inspect MODEL [--dim NAME=N].. [--stage load|shape|plan] [--nodes]\n"
-    "                        [--values] [--json]\n\n"
+    "usage: sardonyx inspect MODEL [--dim NAME=N].. [--stage load|shape|optimized|plan]\n"
+    "                        [--optimize 0|1|2|3] [--nodes] [--values] [--json]\n\n"
     "Shows a model without running it.\n\n"
     "  --stage load   header, inputs, outputs, dimensions, counts, operators (default)\n"
     "  --stage shape  every value with its shape; \"?\" depends on data\n"
+    "  --stage optimized  the nodes after the passes, the nodes of the model that each stands for,\n"
+    "                 and how much each pass did\n"
     "  --stage plan   what a run needs: steps and memory; every dimension needs a --dim\n"
+    "  --optimize L   optimisation level of the last two (default 3)\n"
     "  --dim NAME=N   the size of a named dimension: shapes are shown with it put in\n"
     "  --nodes        list the nodes, with inputs, outputs and attributes\n"
     "  --values       list the values (--stage shape always does)\n"
@@ -88,6 +91,16 @@ void set_attribute_text(text *t, const sdx_model *model, size_t node, size_t att
     if (large) sdx_model_attribute_text(model, node, attribute, large, needed + 1);
     text_add(t, "%s", large ? large : small);
     free(large);
+}
+
+void set_program_attribute_text(text *t, const sdx_program *program, size_t node,
+                                size_t attribute) {
+    size_t needed = sdx_program_attribute_text(program, node, attribute, NULL, 0);
+    char *room = malloc(needed + 1);
+    text_clear(t);
+    if (room) sdx_program_attribute_text(program, node, attribute, room, needed + 1);
+    text_add(t, "%s", room ? room : "");
+    free(room);
 }
 
 /* ---- operators ------------------------------------------------------------------------------ */
@@ -187,26 +200,26 @@ static bool sizes_complete(const inspection *in) {
     return true;
 }
 
-static int make_plan(inspection *in) {
+/* The program, and for STAGE_PLAN what a run of it needs. */
+static int make_program(inspection *in) {
     if (in->info.problem_count) return EXIT_OK; /* listed in its place */
-    if (!sizes_complete(in)) return EXIT_USAGE;
-    sdx_program *program = NULL;
+    if (in->stage == STAGE_PLAN && !sizes_complete(in)) return EXIT_USAGE;
     sdx_context *context = NULL;
     sdx_error error;
     sdx_context_options options = {.struct_size = sizeof options, .threads = 1};
-    sdx_program_options made_for = {.struct_size = sizeof made_for, .optimize = 3,
+    sdx_program_options made_for = {.struct_size = sizeof made_for, .optimize = (int)in->optimize,
                                     .fixed = in->dims.items, .fixed_count = in->dims.count};
-    bool good =
-        sdx_program_create(in->model, &made_for, &program, &error) == SDX_STATUS_OK &&
-        sdx_context_create(program, &options, &context, &error) == SDX_STATUS_OK &&
+    bool good = sdx_program_create(in->model, &made_for, &in->program, &error) == SDX_STATUS_OK;
+    if (in->stage == STAGE_OPTIMIZED) return good ? EXIT_OK : report_error(in->path, &error);
+    good =
+        good && sdx_context_create(in->program, &options, &context, &error) == SDX_STATUS_OK &&
         sdx_context_bind_dims(context, in->dims.items, in->dims.count, &error) == SDX_STATUS_OK;
     in->memory.struct_size = sizeof in->memory;
     if (good) {
-        in->steps = sdx_program_step_count(program);
+        in->steps = sdx_program_step_count(in->program);
         sdx_context_get_memory(context, &in->memory);
     }
     sdx_context_release(context);
-    sdx_program_release(program);
     return good ? EXIT_OK : report_error(in->path, &error);
 }
 
@@ -222,7 +235,7 @@ static int inspect(inspection *in, bool as_json) {
         SDX_STATUS_OK)
         return report_error(in->path, &error);
     if (!count_operators(in)) return out_of_memory();
-    int code = in->stage == STAGE_PLAN ? make_plan(in) : EXIT_OK;
+    int code = in->stage >= STAGE_OPTIMIZED ? make_program(in) : EXIT_OK;
     if (code != EXIT_OK) return code;
     if (as_json) print_inspection_json(in);
     else print_inspection_text(in);
@@ -232,13 +245,15 @@ static int inspect(inspection *in, bool as_json) {
 }
 
 static int run(int argc, char **argv) {
-    inspection in = {0};
+    inspection in = {.optimize = 3};
     text_list models = {0}, dims = {0};
     bool as_json = false;
     int stage = STAGE_LOAD, code = EXIT_USAGE;
     const option options[] = {
         {.name = "--dim", .kind = OPTION_LIST, .to = &dims},
-        {.name = "--stage", .kind = OPTION_CHOICE, .to = &stage, .choices = "load|shape|plan"},
+        {.name = "--stage", .kind = OPTION_CHOICE, .to = &stage,
+         .choices = "load|shape|optimized|plan"},
+        {.name = "--optimize", .kind = OPTION_INTEGER, .to = &in.optimize, .low = 0, .high = 3},
         {.name = "--nodes", .kind = OPTION_FLAG, .to = &in.nodes},
         {.name = "--values", .kind = OPTION_FLAG, .to = &in.values},
         {.name = "--json", .kind = OPTION_FLAG, .to = &as_json},
@@ -257,6 +272,7 @@ static int run(int argc, char **argv) {
     }
     text_free(&in.scratch);
     free(in.operators);
+    sdx_program_release(in.program);
     sdx_shapes_release(in.shapes);
     sdx_model_release(in.model);
     dims_free(&in.dims);

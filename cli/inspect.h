@@ -5,7 +5,7 @@
 
 #include "cli.h"
 
-typedef enum inspect_stage { STAGE_LOAD, STAGE_SHAPE, STAGE_PLAN } inspect_stage;
+typedef enum inspect_stage { STAGE_LOAD, STAGE_SHAPE, STAGE_OPTIMIZED, STAGE_PLAN } inspect_stage;
 
 /* How often an operator occurs. */
 typedef struct operator_use {
@@ -23,6 +23,8 @@ typedef struct inspection {
     sdx_shapes *shapes; /* for dims */
     operator_use *operators;
     size_t operator_count;
+    int64_t optimize;       /* level, for the stages after loading */
+    sdx_program *program;   /* STAGE_OPTIMIZED and STAGE_PLAN only */
     size_t steps;           /* these two: STAGE_PLAN only */
     sdx_memory_info memory;
     text scratch;           /* for whoever needs one */
@@ -37,6 +39,8 @@ size_t count_data_dependent(const inspection *in);
 void set_attribute_text(text *t, const sdx_model *model, size_t node, size_t attribute);
 const char *value_name(const sdx_model *model, uint32_t value); /* NULL where left out */
 
+void set_program_attribute_text(text *t, const sdx_program *program, size_t node,
+                                size_t attribute);
 void print_inspection_text(inspection *in);
 void print_inspection_json(inspection *in);
 

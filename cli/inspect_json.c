@@ -177,6 +177,63 @@ static void plan_json(const inspection *in, json_writer *json) {
     json_end(json);
 }
 
+static void program_edges_json(const inspection *in, json_writer *json, const char *name,
+                               const uint32_t *values, size_t count) {
+    json_row(json, name);
+    for (size_t i = 0; i < count; i++) {
+        const char *edge = sdx_program_value_name(in->program, values[i]);
+        if (edge) json_string(json, NULL, edge);
+        else json_null(json, NULL);
+    }
+    json_end(json);
+}
+
+static void program_node_json(inspection *in, json_writer *json, size_t index) {
+    sdx_program_node node = {.struct_size = sizeof node};
+    sdx_program_get_node(in->program, index, &node);
+    json_object(json, NULL);
+    json_string(json, "name", node.name);
+    json_string(json, "domain", node.domain);
+    json_string(json, "op", node.op);
+    if (node.graph) json_integer(json, "graph", node.graph);
+    program_edges_json(in, json, "inputs", node.inputs, node.input_count);
+    program_edges_json(in, json, "outputs", node.outputs, node.output_count);
+    json_row(json, "attributes");
+    for (size_t i = 0; i < node.attribute_count; i++) {
+        set_program_attribute_text(&in->scratch, in->program, index, i);
+        json_string(json, NULL, in->scratch.data);
+    }
+    json_end(json);
+    json_row(json, "from");
+    for (size_t i = 0; i < node.origin_count; i++) {
+        sdx_node_info origin = {.struct_size = sizeof origin};
+        sdx_model_get_node(in->model, node.origins[i], &origin);
+        json_string(json, NULL, origin.name);
+    }
+    json_end(json);
+    json_end(json);
+}
+
+static void optimized_json(inspection *in, json_writer *json) {
+    json_object(json, "optimized");
+    json_array(json, "passes");
+    for (size_t i = 0; i < sdx_program_pass_count(in->program); i++) {
+        sdx_pass_info pass = {.struct_size = sizeof pass};
+        sdx_program_get_pass(in->program, i, &pass);
+        json_object(json, NULL);
+        json_string(json, "name", pass.name);
+        json_integer(json, "level", pass.level);
+        json_integer(json, "changes", pass.changes);
+        json_end(json);
+    }
+    json_end(json);
+    json_array(json, "nodes");
+    for (size_t i = 0; i < sdx_program_node_count(in->program); i++)
+        program_node_json(in, json, i);
+    json_end(json);
+    json_end(json);
+}
+
 static void symbols_json(const inspection *in, json_writer *json) {
     json_row(json, "symbols");
     for (size_t i = 0; i < in->info.symbol_count; i++)
@@ -205,7 +262,7 @@ static void problems_json(const inspection *in, json_writer *json) {
 }
 
 void print_inspection_json(inspection *in) {
-    static const char *const stages[] = {"load", "shape", "plan"};
+    static const char *const stages[] = {"load", "shape", "optimized", "plan"};
     json_writer json;
     json_start(&json, stdout);
     json_object(&json, NULL);
@@ -213,6 +270,7 @@ void print_inspection_json(inspection *in) {
     json_string(&json, "stage", stages[in->stage]);
     symbols_json(in, &json);
     if (in->stage == STAGE_LOAD) load_json(in, &json);
+    if (in->stage == STAGE_OPTIMIZED && in->program) optimized_json(in, &json);
     if (in->stage == STAGE_PLAN && !in->info.problem_count) plan_json(in, &json);
     if (in->values) {
         json_array(&json, "values");

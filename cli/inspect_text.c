@@ -216,6 +216,62 @@ static void print_operators(const inspection *in) {
     }
 }
 
+/* ---- after the passes -------------------------------------------------------------------------- */
+
+static void print_program_edges(const inspection *in, const uint32_t *values, size_t count) {
+    putchar('(');
+    for (size_t i = 0; i < count; i++) {
+        const char *name = sdx_program_value_name(in->program, values[i]);
+        if (i) fputs(", ", stdout);
+        put_safe(stdout, name ? name : "-");
+    }
+    putchar(')');
+}
+
+static void print_program_node(inspection *in, size_t index) {
+    sdx_program_node node = {.struct_size = sizeof node};
+    sdx_program_get_node(in->program, index, &node);
+    fputs("  ", stdout);
+    print_operator(node.domain, node.op);
+    putchar(' ');
+    print_program_edges(in, node.inputs, node.input_count);
+    fputs(" -> ", stdout);
+    print_program_edges(in, node.outputs, node.output_count);
+    for (size_t k = 0; k < node.attribute_count; k++) {
+        set_program_attribute_text(&in->scratch, in->program, index, k);
+        putchar(' ');
+        put_safe(stdout, in->scratch.data ? in->scratch.data : "");
+    }
+    if (node.graph) printf("  in graph %u", node.graph);
+    fputs("  from ", stdout);
+    for (size_t k = 0; k < node.origin_count; k++) {
+        sdx_node_info origin = {.struct_size = sizeof origin};
+        sdx_model_get_node(in->model, node.origins[k], &origin);
+        if (k) fputs(", ", stdout);
+        put_safe(stdout, origin.name);
+        fputs(" (", stdout);
+        put_safe(stdout, origin.op);
+        putchar(')');
+    }
+    putchar('\n');
+}
+
+static void print_optimized(inspection *in) {
+    print_fact("file", in->path);
+    print_dims(in);
+    if (in->info.problem_count) return; /* no program; the reasons follow on stderr */
+    print_count("passes", sdx_program_pass_count(in->program));
+    for (size_t i = 0; i < sdx_program_pass_count(in->program); i++) {
+        sdx_pass_info pass = {.struct_size = sizeof pass};
+        sdx_program_get_pass(in->program, i, &pass);
+        printf("  %6u  %-10s %s\n", pass.changes, pass.name, pass.summary);
+    }
+    label("nodes");
+    printf("%zu, of %zu in the model\n", sdx_program_node_count(in->program),
+           in->info.node_count);
+    for (size_t i = 0; i < sdx_program_node_count(in->program); i++) print_program_node(in, i);
+}
+
 /* ---- stages ----------------------------------------------------------------------------------- */
 
 static void print_load(inspection *in) {
@@ -264,6 +320,8 @@ void print_inspection_text(inspection *in) {
         print_load(in);
     } else if (in->stage == STAGE_PLAN) {
         print_plan(in);
+    } else if (in->stage == STAGE_OPTIMIZED) {
+        print_optimized(in);
     } else {
         print_fact("file", in->path);
         print_dims(in);

@@ -352,6 +352,39 @@ SDX_API size_t sdx_program_step_count(const sdx_program *program);
  * Of several nodes that became one step, the one that does most of the work. */
 SDX_API uint32_t sdx_program_step_node(const sdx_program *program, size_t step);
 
+/* The graph that is run, once passes have rewritten the model's: its nodes in order, those of subgraphs
+ * behind those of the main graph. Values keep the model's indices; new ones come after. */
+typedef struct sdx_program_node {
+    size_t struct_size;
+    const char *name, *op, *domain; /* the domain "sardonyx": an operator that no file can name */
+    uint32_t graph;
+    size_t input_count, output_count, attribute_count, origin_count;
+    const uint32_t *inputs, *outputs; /* values of the program; SDX_NO_INDEX where left out */
+    const uint32_t *origins; /* nodes of the model that it stands for, the main one first */
+} sdx_program_node;
+SDX_API size_t sdx_program_node_count(const sdx_program *program);
+SDX_API sdx_status sdx_program_get_node(const sdx_program *program, size_t index,
+                                        sdx_program_node *info);
+/* NULL for a bad index. */
+SDX_API const char *sdx_program_value_name(const sdx_program *program, uint32_t value);
+SDX_API bool sdx_program_value_is_constant(const sdx_program *program, uint32_t value);
+/* As sdx_model_type_text and sdx_model_attribute_text. */
+SDX_API size_t sdx_program_type_text(const sdx_program *program, uint32_t value, char *buffer,
+                                     size_t size);
+SDX_API size_t sdx_program_attribute_text(const sdx_program *program, size_t node,
+                                          size_t attribute, char *buffer, size_t size);
+
+/* The passes, in the order of running, and what they did to this program. */
+typedef struct sdx_pass_info {
+    size_t struct_size;
+    const char *name, *summary;
+    int level;        /* lowest optimisation level that it runs at */
+    uint32_t changes; /* things that it changed */
+} sdx_pass_info;
+SDX_API size_t sdx_program_pass_count(const sdx_program *program);
+SDX_API sdx_status sdx_program_get_pass(const sdx_program *program, size_t index,
+                                        sdx_pass_info *info);
+
 /* The arena is divided into buffers, each live from one step to another. */
 typedef struct sdx_buffer_info {
     size_t struct_size;

@@ -18,6 +18,8 @@ struct sdx_model {
     size_t symbol_count;
 };
 
+/* "kernel_shape=[3,3]" into buffer; returns the length it needs. */
+size_t sdx_attr_text(const sdx_module *module, const sdx_attr *attr, char *buffer, size_t size);
 /* Fills symbols: what a caller can choose, not what else the shapes in the file mention. */
 sdx_status sdx_model_find_symbols(sdx_model *model, sdx_error *error);
 

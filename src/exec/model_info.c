@@ -225,12 +225,7 @@ static void put_element(const sdx_module *module, const sdx_attr *attr, size_t i
 
 #define MAX_SHOWN 32 /* elements of a list; the rest is counted */
 
-size_t sdx_model_attribute_text(const sdx_model *model, size_t node_index, size_t attribute,
-                                char *buffer, size_t size) {
-    const sdx_node *node = model ? node_at(model->module, node_index) : NULL;
-    if (size) buffer[0] = 0;
-    if (!node || attribute >= node->attr_count) return 0;
-    const sdx_attr *attr = &node->attrs[attribute];
+size_t sdx_attr_text(const sdx_module *module, const sdx_attr *attr, char *buffer, size_t size) {
     text_out out = {buffer, size, 0};
     bool list = (attr->kind >= SDX_ATTR_FLOATS && attr->kind <= SDX_ATTR_GRAPHS) ||
                 attr->kind == SDX_ATTR_SPARSE_TENSORS || attr->kind == SDX_ATTR_TYPES ||
@@ -238,11 +233,19 @@ size_t sdx_model_attribute_text(const sdx_model *model, size_t node_index, size_
     put(&out, "%s=%s", attr->name, list ? "[" : "");
     for (size_t i = 0; i < attr->count && i < MAX_SHOWN; i++) {
         if (i) put(&out, ",");
-        put_element(model->module, attr, i, &out);
+        put_element(module, attr, i, &out);
     }
     if (attr->count > MAX_SHOWN) put(&out, ",... %zu in all", attr->count);
     if (list) put(&out, "]");
     return out.length;
+}
+
+size_t sdx_model_attribute_text(const sdx_model *model, size_t node_index, size_t attribute,
+                                char *buffer, size_t size) {
+    const sdx_node *node = model ? node_at(model->module, node_index) : NULL;
+    if (size) buffer[0] = 0;
+    if (!node || attribute >= node->attr_count) return 0;
+    return sdx_attr_text(model->module, &node->attrs[attribute], buffer, size);
 }
 
 /* ---- operators --------------------------------------------------------------------------------- */

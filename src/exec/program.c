@@ -22,6 +22,21 @@ static sdx_status set_strategy(sdx_program *program, const char *name, sdx_error
     return SDX_STATUS_OK;
 }
 
+static sdx_status list_nodes(sdx_program *program, sdx_error *error) {
+    const sdx_module *module = program->module;
+    size_t count = 0;
+    for (size_t g = 0; g < module->graphs.count; g++)
+        count += sdx_graph_at(module, (sdx_id)g)->node_count;
+    program->nodes = sdx_arena_array(&program->arena, count + 1, sizeof(sdx_id));
+    if (!program->nodes) return sdx_fail_memory(error, 0, "the program");
+    for (size_t g = 0; g < module->graphs.count; g++) {
+        const sdx_graph *graph = sdx_graph_at(module, (sdx_id)g);
+        for (uint32_t i = 0; i < graph->node_count; i++)
+            program->nodes[program->node_count++] = graph->nodes[i];
+    }
+    return SDX_STATUS_OK;
+}
+
 /* A module of its own with the fixed sizes put in, rewritten by passes. */
 static sdx_status make_module(sdx_program *program, const sdx_program_options *options,
                               sdx_error *error) {
@@ -38,7 +53,11 @@ static sdx_status make_module(sdx_program *program, const sdx_program_options *o
         if (program->fixed[i] >= 0) expected[i] = program->fixed[i];
     SDX_TRY(sdx_module_copy(from, program->allocator, program->fixed, &program->module, error));
     program->pool = program->module->pool;
-    SDX_TRY(sdx_passes_run(program->module, program->optimize, NULL, error));
+    program->pass_changes =
+        sdx_arena_array(&program->arena, sdx_passes_count + 1, sizeof(uint32_t));
+    if (!program->pass_changes) return sdx_fail_memory(error, 0, "the program");
+    SDX_TRY(sdx_passes_run(program->module, program->optimize, program->pass_changes, error));
+    SDX_TRY(list_nodes(program, error));
     /* There may be more symbols now than the model has. */
     size_t all = sdx_expr_symbol_count(program->pool);
     program->expected = sdx_arena_array(&program->arena, all + 1, sizeof(int64_t));

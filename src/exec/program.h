@@ -74,6 +74,9 @@ struct sdx_program {
     int64_t *expected;   /* by symbol of `pool`: the size that it plans for, or -1 */
     uint32_t levers;     /* SDX_MEMORY_* */
     const char *strategy;
+    uint32_t *pass_changes; /* by pass: how often it did something */
+    sdx_id *nodes;          /* all that are alive, in order, graph after graph */
+    size_t node_count;
     sdx_block *blocks;     /* by graph id */
     sdx_slot_info *slots;  /* by value id */
     bool *node_fixed;      /* by node id: a step whose shapes follow from the symbols */

@@ -95,18 +95,18 @@ void sdx_rewrite_free(sdx_rewrite *r) {
     sdx_arena_free(&r->scratch);
 }
 
-void sdx_rewrite_at(sdx_rewrite *r, sdx_id node) {
-    r->single = node;
-    sdx_rewrite_from(r, &r->single, 1);
-}
+void sdx_rewrite_at(sdx_rewrite *r, sdx_id node) { sdx_rewrite_from(r, &node, 1); }
 
 void sdx_rewrite_from(sdx_rewrite *r, const sdx_id *nodes, uint32_t count) {
     const sdx_node *node = sdx_node_at(r->module, nodes[0]);
     r->build.graph = node->graph;
     r->build.prefix = node->name;
     r->build.position = node->position;
-    r->build.from = nodes;
-    r->build.from_count = count;
+    sdx_id *copy = sdx_arena_array(&r->scratch, count, sizeof *copy);
+    if (copy) memcpy(copy, nodes, count * sizeof *copy);
+    else no_memory(r);
+    r->build.from = copy;
+    r->build.from_count = copy ? count : 0;
 }
 
 /* ---- lists of nodes --------------------------------------------------------------------------- */

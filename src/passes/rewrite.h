@@ -26,7 +26,6 @@ typedef struct sdx_rewrite {
     size_t known_nodes; /* whose uses are listed */
     size_t listed_nodes; /* that stand in their graphs' lists */
     bool untidy;         /* nodes have been made or removed since the lists were made */
-    sdx_id single;       /* what build.from points to after sdx_rewrite_at */
 } sdx_rewrite;
 
 sdx_status sdx_rewrite_init(sdx_rewrite *r, sdx_module *module, int level, sdx_error *error);

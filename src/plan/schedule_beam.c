@@ -216,7 +216,13 @@ sdx_status sdx_schedule_beam(sdx_schedule_state *s, const uint32_t *steps, uint3
                              uint32_t *order, size_t *peak, sdx_error *error) {
     beam b = {.s = s, .steps = steps, .count = count, .best_peak = SIZE_MAX};
     sdx_arena_init(&b.memory, s->memory.allocator, 0);
-    sdx_status status = make_beam(&b) ? search(&b, order) : SDX_STATUS_NO_MEMORY;
+    /* Rows hold the part's own steps. Later ones may follow from these too, and each time one is run
+     * they seem to wait for less. */
+    size_t bytes = (size_t)s->problem->step_count * sizeof *s->waiting;
+    uint32_t *waiting = sdx_arena_alloc(&b.memory, bytes + 1);
+    if (waiting) memcpy(waiting, s->waiting, bytes);
+    sdx_status status = waiting && make_beam(&b) ? search(&b, order) : SDX_STATUS_NO_MEMORY;
+    if (waiting) memcpy(s->waiting, waiting, bytes);
     *peak = b.best_peak;
     sdx_vector_free(&b.events, s->memory.allocator, sizeof(history));
     sdx_arena_free(&b.memory);

@@ -67,6 +67,14 @@ def declared():
     return made
 
 
+def written_out():
+    """A Swish in two nodes behind an Identity."""
+    nodes = [helper.make_node("Identity", ["x"], ["a"], "nothing"),
+             helper.make_node("Sigmoid", ["a"], ["s"], "gate"),
+             helper.make_node("Mul", ["a", "s"], ["y"], "product")]
+    return model(nodes, [tensor("x", ["n"])], [tensor("y", ["n"])])
+
+
 def branches():
     """An If whose branches capture x."""
     def body(name, kind):
@@ -110,6 +118,7 @@ def write_models(folder):
     save(folder, "data.onnx", data_dependent())
     save(folder, "declared.onnx", declared())
     save(folder, "branches.onnx", branches())
+    save(folder, "written_out.onnx", written_out())
     save(folder, "unsupported.onnx", unsupported())
     save(folder, "names.onnx", strange_names())
     save(folder, "no_rank.onnx", one_node("Relu", [tensor("x", None)], [tensor("y", None)]))

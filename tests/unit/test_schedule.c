@@ -140,6 +140,34 @@ static void larger_ones_stay_orders(void **unused) {
     }
 }
 
+/* Three parts, the beam's work each: 0 -> 1 2 3 -> 4 -> 5 6 7 -> 8 …, and steps of a later part read what
+ * one before made, past the step between. */
+static void parts_may_be_read_from_later_ones(void **unused) {
+    (void)unused;
+    enum { COUNT = 13 };
+    for (uint32_t seed = 0; seed < 50; seed++) {
+        sample s;
+        uint32_t order[MOST];
+        sdx_schedule_result result;
+        make_sample(&s, seed, COUNT);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            sdx_schedule_step *step = &s.steps[i];
+            uint32_t waist = (i - 1) / 4 * 4;
+            step->over_count = step->after_count = 0;
+            s.sizes[i] = 1 + draw(5);
+            s.kept[i] = false;
+            for (uint32_t k = 1; i && i % 4 == 0 && k < 4; k++)
+                step->after[step->after_count++] = waist + k;
+            if (i % 4) step->after[step->after_count++] = waist;
+            if (i % 4 && waist) step->after[step->after_count++] = waist - i % 4;
+            step->read_count = step->after_count;
+        }
+        assert_int_equal(sdx_schedule(&s.problem, 0, &sdx_default_allocator, order, &result, NULL),
+                         SDX_STATUS_OK);
+        assert_int_equal(account(&s.problem, order), result.peak);
+    }
+}
+
 static void chain_and_nothing(void **unused) {
     (void)unused;
     sample s;
@@ -167,6 +195,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_ones_are_solved),
         cmocka_unit_test(larger_ones_stay_orders),
+        cmocka_unit_test(parts_may_be_read_from_later_ones),
         cmocka_unit_test(chain_and_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
