@@ -7,7 +7,7 @@ MODELS := build/models
 PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
-        conformance-data conformance differential shapes bench-load bench-placement clean format help
+        conformance-data conformance differential shapes bench-load bench-memory bench-placement clean format help
 
 all: build
 
@@ -21,6 +21,7 @@ help:
 	@echo "make asan|tsan|debug   the same library with sanitizers or without optimisation"
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
+	@echo "make bench-memory  memory of the models: bounds, proofs, one plan for all sizes; placement"
 	@echo "make bench-placement  placement problems: published, without slack, large"
 	@echo "make clean      remove build/ (models included)"
 
@@ -75,6 +76,9 @@ test: build asan references conformance-data
 
 bench-load: build references
 	@bench/run_load.sh
+
+bench-memory: build models
+	@bench/run_memory.sh
 
 bench-placement: build
 	@bench/run_plan.sh
