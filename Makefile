@@ -7,8 +7,8 @@ MODELS := build/models
 PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
-        conformance-data conformance differential shapes bench-load bench-placement \
-        bench-peers bench-kernels clean format help
+        conformance-data conformance differential shapes bench-load bench-memory \
+        bench-placement bench-peers bench-kernels clean format help
 
 all: build
 
@@ -22,6 +22,7 @@ help:
 	@echo "make asan|tsan|debug   the same library with sanitizers or without optimisation"
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
+	@echo "make bench-memory  memory of the models: bounds, proofs, one plan for all sizes; placement"
 	@echo "make bench-placement  placement problems: published, without slack, large"
 	@echo "make bench-peers  side by side with ONNX Runtime, OpenVINO, MNN, ncnn and tract"
 	@echo "make bench-kernels  inner loops: GFLOP/s, GB/s, nanoseconds an element"
@@ -78,6 +79,9 @@ test: build asan references conformance-data
 
 bench-load: build references
 	@bench/run_load.sh
+
+bench-memory: build models
+	@bench/run_memory.sh
 
 bench-placement: build
 	@bench/run_plan.sh

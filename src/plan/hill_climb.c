@@ -24,20 +24,26 @@ typedef struct climb {
     waiter *queue;
     uint32_t waiting;
     uint32_t *pushes; /* how often each item was pushed out */
+    uint32_t *area;   /* size times sections of each, the largest counting a million */
     /* Who is live when: items that begin in section s, from starts[s] to starts[s + 1] (they are
      * sorted), and those live before and in every spacing-th section, in one list. */
     uint32_t *starts, *live, *live_from;
     uint32_t spacing;
     uint32_t *neighbours;
     uint32_t neighbour_count;
+    edge *loose;          /* as they come */
     edge *bottoms, *tops; /* of the neighbours, by rising place, with running sums of weights */
     size_t ceiling;
-    double scale; /* from size times sections to weight */
+    uint32_t drawer; /* bits of a place that do not count in the first sorting */
     uint64_t random;
 } climb;
 
-#define TRIES_PER_ITEM 4 /* moves at one ceiling, for each item, and some more */
+#define DRAWERS        256
+#define BOLDEST        4
+#define SHYEST         128
+#define TRIES_PER_ITEM 1 /* moves at one ceiling, for each item, and some more */
 #define LEAST_TRIES    20000u
+#define MOST_PUSHES    1000u /* that count: sums of weights must not overflow */
 #define NO_PLACE       SIZE_MAX
 #define LONGEST_LIST   (1u << 22) /* of live */
 
@@ -48,12 +54,12 @@ static uint64_t chance(climb *c) {
     return x ^ (x >> 31);
 }
 
-/* Size times sections, the largest of all items counting a million, times the pushes. Whole numbers:
- * their sums are exact, so that 0 means a free place. */
+/* The area times the pushes squared: what is
+ * pushed again and again soon stays. Whole numbers: their sums are exact, so that 0 means a free
+ * place. */
 static uint64_t weight(const climb *c, uint32_t index) {
-    const sdx_plan_item *item = &c->task->items[index];
-    double area = (double)item->size * (item->end - item->begin);
-    return (1 + (uint64_t)(area * c->scale)) * (1 + (uint64_t)c->pushes[index]);
+    uint64_t pushes = c->pushes[index] < MOST_PUSHES ? c->pushes[index] : MOST_PUSHES;
+    return c->area[index] * (1 + pushes * pushes);
 }
 
 static void find_neighbours(climb *c, uint32_t index) {
@@ -67,18 +73,20 @@ static void find_neighbours(climb *c, uint32_t index) {
     c->neighbour_count = count;
 }
 
-/* Shell's sort: there are some hundred at most as a rule, and a call for each comparison would cost
- * more than all else here. */
-static void sum_up(edge *edges, uint32_t count) {
-    static const uint32_t gaps[] = {29524, 9841, 3280, 1093, 364, 121, 40, 13, 4, 1};
-    for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++)
-        for (uint32_t i = gaps[g]; i < count; i++) {
-            edge moving = edges[i];
-            uint32_t at = i;
-            for (; at >= gaps[g] && edges[at - gaps[g]].at > moving.at; at -= gaps[g])
-                edges[at] = edges[at - gaps[g]];
-            edges[at] = moving;
-        }
+/* Sorts c->loose into edges, with running sums. Into 256 drawers by place first, which leaves little to
+ * insertion: all the time of a climb goes here. */
+static void sum_up(const climb *c, edge *edges) {
+    uint32_t first[DRAWERS + 1] = {0}, count = c->neighbour_count;
+    for (uint32_t i = 0; i < count; i++) first[(c->loose[i].at >> c->drawer) + 1]++;
+    for (uint32_t d = 0; d < DRAWERS; d++) first[d + 1] += first[d];
+    for (uint32_t i = 0; i < count; i++)
+        edges[first[c->loose[i].at >> c->drawer]++] = c->loose[i];
+    for (uint32_t i = 1; i < count; i++) {
+        edge moving = edges[i];
+        uint32_t at = i;
+        for (; at > 0 && edges[at - 1].at > moving.at; at--) edges[at] = edges[at - 1];
+        edges[at] = moving;
+    }
     for (uint32_t i = 1; i < count; i++) edges[i].weight += edges[i - 1].weight;
 }
 
@@ -86,12 +94,13 @@ static void weigh_neighbours(climb *c) {
     for (uint32_t k = 0; k < c->neighbour_count; k++) {
         uint32_t i = c->neighbours[k];
         /* Up to a quarter more, by chance: ties are broken differently each time. */
-        uint64_t own = weight(c, i), w = 16 * own + own * (chance(c) & 3);
-        c->bottoms[k] = (edge){c->offsets[i], w};
-        c->tops[k] = (edge){c->offsets[i] + c->task->items[i].size, w};
+        uint64_t own = weight(c, i);
+        c->loose[k] = (edge){c->offsets[i], 16 * own + own * (chance(c) & 3)};
     }
-    sum_up(c->bottoms, c->neighbour_count);
-    sum_up(c->tops, c->neighbour_count);
+    sum_up(c, c->bottoms);
+    for (uint32_t k = 0; k < c->neighbour_count; k++)
+        c->loose[k].at += c->task->items[c->neighbours[k]].size;
+    sum_up(c, c->tops);
 }
 
 /* The weight of all neighbours between offset and offset + size: those that begin below its end, less
@@ -171,6 +180,7 @@ static bool fit_below(climb *c) {
         c->offsets[i] = NO_PLACE;
         enqueue(c, i);
     }
+    for (c->drawer = 0; c->ceiling >> c->drawer >= DRAWERS; c->drawer++) {}
     uint64_t tries = LEAST_TRIES + (uint64_t)TRIES_PER_ITEM * c->task->count;
     for (; c->waiting > 0 && tries > 0; tries--) {
         if (sdx_plan_stopped_now(c->task)) return false;
@@ -187,22 +197,27 @@ static bool fit_below(climb *c) {
     return c->waiting == 0;
 }
 
+static double area_of(const sdx_plan_item *item) {
+    return (double)item->size * (item->end - item->begin);
+}
+
 static void climb_down(climb *c) {
     sdx_plan_task *task = c->task;
     double largest = 1;
-    for (uint32_t i = 0; i < task->count; i++) {
-        double area = (double)task->items[i].size * (task->items[i].end - task->items[i].begin);
-        if (area > largest) largest = area;
-    }
-    c->scale = 1e6 / largest;
-    size_t low = task->target; /* ceilings below are not looked at (any more) */
+    for (uint32_t i = 0; i < task->count; i++)
+        if (area_of(&task->items[i]) > largest) largest = area_of(&task->items[i]);
+    for (uint32_t i = 0; i < task->count; i++)
+        c->area[i] = 1 + (uint32_t)(area_of(&task->items[i]) * (1e6 / largest));
+    size_t part = BOLDEST; /* of what is above the target, that the next ceiling takes off */
     load_best(c);
-    while (!sdx_plan_done(task) && low < task->arena && !sdx_plan_stopped_now(task)) {
-        c->ceiling = low + (task->arena - 1 - low) / 4 * 3;
+    while (!sdx_plan_done(task) && part <= SHYEST && !sdx_plan_stopped_now(task)) {
+        size_t above = task->arena - task->target;
+        c->ceiling = task->arena - (above / part > 0 ? above / part : 1);
         if (fit_below(c)) {
             sdx_plan_offer(task, c->offsets);
+            if (part > BOLDEST) part /= 2;
         } else {
-            low = c->ceiling + 1;
+            part *= 2;
             load_best(c);
         }
     }
@@ -251,10 +266,12 @@ sdx_status sdx_plan_hill_climb(sdx_plan_task *task, sdx_error *error) {
     c.offsets = sdx_arena_array(&memory, count, sizeof *c.offsets);
     c.queue = sdx_arena_array(&memory, count, sizeof *c.queue);
     c.pushes = sdx_arena_array(&memory, count, sizeof *c.pushes);
+    c.area = sdx_arena_array(&memory, count, sizeof *c.area);
     c.neighbours = sdx_arena_array(&memory, count, sizeof *c.neighbours);
+    c.loose = sdx_arena_array(&memory, count, sizeof *c.loose);
     c.bottoms = sdx_arena_array(&memory, count, sizeof *c.bottoms);
     c.tops = sdx_arena_array(&memory, count, sizeof *c.tops);
-    bool good = c.offsets && c.queue && c.pushes && c.neighbours && c.bottoms && c.tops &&
+    bool good = c.offsets && c.queue && c.pushes && c.area && c.neighbours && c.loose && c.bottoms && c.tops &&
                 index_lives(&c, &memory);
     if (good) climb_down(&c);
     sdx_arena_free(&memory);
