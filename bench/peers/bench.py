@@ -17,6 +17,9 @@ import protocol
 import random_inputs
 
 RTOL, ATOL = 1e-3, 1e-4
+# Of the largest output: a peer that is off by less is compared with all the same, and named.
+# MNN 3.6.1 was off by up to 1.7e-3.
+COARSE = 5e-3
 MODELS = ("resnet18", "resnet50", "resnet101", "regnet_x_400mf", "regnet_y_16gf",
           "efficientnet_b1", "mobilenet_v2", "mobilenet_v3_large", "shufflenet_v2_x1_0",
           "squeezenet1_1", "densenet121", "convnext_tiny", "vit_b_16", "alexnet")
@@ -34,6 +37,7 @@ class Bench:
     def __init__(self, options, report, scratch):
         self.options, self.report, self.scratch = options, report, pathlib.Path(scratch)
         self.graphs, self.input_files, self.skipped = {}, {}, {}
+        self.notes = set()
         self.disturbed = 0.0  # share of the processors that others had, at most
 
     # ---- models and inputs ----
@@ -55,9 +59,13 @@ class Bench:
             self.report.line(f"skipped: {what}: {reason}")
 
     def graph(self, file):
+        """The graph without its weights and nodes: this process is to stay small."""
         if file not in self.graphs:
-            self.graphs[file] = onnx.load(file, load_external_data=False)
-        return self.graphs[file].graph
+            whole = onnx.load(file, load_external_data=False).graph
+            self.graphs[file] = onnx.GraphProto(input=whole.input, output=whole.output)
+            self.graphs[file].initializer.extend(
+                onnx.TensorProto(name=tensor.name) for tensor in whole.initializer)
+        return self.graphs[file]
 
     def case(self, name, file, batch):
         """Every open dimension takes the batch, except those that --dim names."""
@@ -65,10 +73,12 @@ class Bench:
         dims = {dim.dim_param: batch for value in random_inputs.real_inputs(graph)
                 for dim in value.type.tensor_type.shape.dim if dim.dim_param}
         dims.update((key, size) for key, size in self.options.dim if key in dims)
+        inputs = random_inputs.real_inputs(graph)
         shapes = {value.name: [dims[dim.dim_param] if dim.dim_param else dim.dim_value
-                               for dim in value.type.tensor_type.shape.dim]
-                  for value in random_inputs.real_inputs(graph)}
-        return engines.Case(name, file, batch, shapes)
+                               for dim in value.type.tensor_type.shape.dim] for value in inputs}
+        types = {value.name: str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(
+            value.type.tensor_type.elem_type))) for value in inputs}
+        return engines.Case(name, file, batch, shapes, types)
 
     def arrays(self, case):
         """The same pictures for everybody: random, from the seed."""
@@ -144,7 +154,8 @@ class Bench:
         return [np.load(folder / f"{number}.npy") for number in range(count)]
 
     def agreeing(self, case, found):
-        """Those whose outputs equal ONNX Runtime's, or, without it, the first one's."""
+        """Those whose outputs equal ONNX Runtime's, or, without it, the first one's. Sardonyx has
+        to meet RTOL and ATOL, a peer COARSE."""
         if not found:
             return found
         judge = "onnxruntime" if "onnxruntime" in found else next(iter(found))
@@ -163,10 +174,17 @@ class Bench:
             elif name == "sardonyx":
                 self.report.check("equal", f"{case.name}: equal to {judge}", error, "≤", RTOL)
             else:
-                self.skip(f"{one.engine.label}, {case.name}",
-                          f"other outputs than {judge}: largest difference {error:.1e} "
-                          "of the largest output")
+                self.inexact(one.engine.label, case.name, error)
+                if error <= COARSE:
+                    good[name] = one
         return good
+
+    def inexact(self, label, model, error):
+        text = (f"{label}, {model}: outputs off by {error:.1e} of the largest, "
+                f"{'compared all the same' if error <= COARSE else 'left out'}")
+        if text not in self.notes:
+            self.notes.add(text)
+            self.report.line(text)
 
     # ---- rounds ----
 

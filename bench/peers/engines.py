@@ -32,6 +32,13 @@ class Case:
     file: pathlib.Path
     batch: int
     shapes: dict  # input name -> shape at this batch
+    types: dict  # input name -> NumPy's name of its type
+
+    def facts(self):
+        """Shapes and types for engines that want to know them: "1,3,224,224,float32;..", in the
+        order of the inputs."""
+        return "shapes=" + ";".join(",".join([*map(str, shape), self.types[name]])
+                                    for name, shape in self.shapes.items())
 
 
 def _identity(file):
@@ -81,7 +88,7 @@ class Engine:
         return case.file
 
     def options(self, case):
-        return [f"batch={case.batch}"]
+        return []
 
     def check(self, threads):
         """Raises Unavailable where the engine cannot do that."""
@@ -126,6 +133,9 @@ class OnnxRuntime(Engine):
 class OpenVino(Engine):
     name, label = "openvino", "OpenVINO"
 
+    def options(self, case):
+        return [case.facts()]
+
 
 class Mnn(Engine):
     name, label = "mnn", "MNN"
@@ -164,8 +174,7 @@ class Tract(Engine):
     name, label = "tract", "tract"
 
     def options(self, case):
-        facts = (",".join(map(str, [*shape, "f32"])) for shape in case.shapes.values())
-        return ["shapes=" + ";".join(facts)]
+        return [case.facts()]
 
     def check(self, threads):
         if threads != 1:

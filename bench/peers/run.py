@@ -104,8 +104,10 @@ def main(arguments=None):
         found = list(bench.engines())
         report.data["versions"] = {engine.name: engine.version for engine in found}
         report.line(", ".join(f"{engine.label} {engine.version}" for engine in found))
-        report.line(f"outputs equal to ONNX Runtime's: rtol {shared.RTOL:g}, "
-                    f"atol {shared.ATOL:g}")
+        report.line()
+        report.line(f"Outputs equal to ONNX Runtime's: rtol {shared.RTOL:g}, atol "
+                    f"{shared.ATOL:g}; peers that are off by up to {shared.COARSE:g} of the largest "
+                    "output are named.")
         if not any(engine.name == "sardonyx" for engine in found):
             print("run.py: Sardonyx is not among the engines", file=sys.stderr)
             return 3

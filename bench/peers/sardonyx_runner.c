@@ -89,13 +89,11 @@ static bool read_number(const char *text, long *number) {
     return errno == 0 && end != text && *end == '\0' && *number >= 0;
 }
 
-/* Options after the model and the threads: optimize=N. What the other engines are told besides
- * (the batch to expect) is of no use here: the file is taken as it is. */
+/* Options after the model and the threads: optimize=N. */
 static bool load_option(const char *text, sdx_program_options *program) {
     long number = 0;
     const char *value = strchr(text, '=');
     if (!value || !read_number(value + 1, &number)) return false;
-    if (strncmp(text, "batch=", 6) == 0) return true;
     if (strncmp(text, "optimize=", 9) == 0) {
         program->optimize = (int)number;
         return true;

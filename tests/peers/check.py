@@ -163,6 +163,7 @@ class Runners(unittest.TestCase):
                 with self.subTest(engine=name, talk=talk.__name__):
                     with engines.ALL[name].start(self.log) as runner:
                         talk(runner)
+                    self.assertEqual(runner.process.returncode, 0)  # sanitizers say more
 
     def test_unknown_option(self):
         with engines.ALL["sardonyx"].start(self.log) as runner:

@@ -22,11 +22,13 @@ class Adapter:
             {"numThread": threads, "backend": "CPU", "precision": "high"})
 
     def prepare(self, arrays):
+        kinds = {"float32": self.library.Halide_Type_Float, "int32": self.library.Halide_Type_Int}
         hosts = {}
         for name, array in arrays.items():
-            shape, count = array.shape, array.size
-            hosts[name] = (shape, self.library.Tensor(
-                shape, self.library.Halide_Type_Float, array.reshape(count),
+            if array.dtype == "int64":
+                array = array.astype("int32")  # MNN's converter makes them so
+            hosts[name] = (array.shape, self.library.Tensor(
+                array.shape, kinds[str(array.dtype)], array.reshape(array.size),
                 self.library.Tensor_DimensionType_Caffe))
         return hosts
 

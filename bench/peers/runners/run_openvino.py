@@ -1,5 +1,5 @@
 """The runner of OpenVINO on the CPU: float32 throughout, tuned for latency, inputs and outputs shared
-with the caller; reshaped to the batch that it is told to expect, which it is faster for."""
+with the caller; reshaped to the sizes that it is told to expect, which it is faster for."""
 
 import sys
 
@@ -16,16 +16,10 @@ class Adapter:
     def load(self, path, threads, options):
         core = self.library.Core()
         model = core.read_model(path)
-        if "batch" in options:
-            batch = int(options["batch"])
-            shapes = {}
-            for port in model.inputs:
-                shape = port.get_partial_shape()
-                for axis in range(len(shape)):
-                    if shape[axis].is_dynamic:
-                        shape[axis] = batch
-                shapes[port] = shape
-            model.reshape(shapes)
+        if "shapes" in options:
+            facts = [text.split(",")[:-1] for text in options["shapes"].split(";")]
+            model.reshape({port: [int(size) for size in fact]
+                           for port, fact in zip(model.inputs, facts)})
         compiled = core.compile_model(model, "CPU", {
             "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
             "INFERENCE_PRECISION_HINT": "f32"})

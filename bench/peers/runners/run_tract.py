@@ -18,9 +18,9 @@ class Adapter:
         if threads != 1:
             raise ValueError("tract has no threads")
         self.path = path
-        shapes = options.get("shapes")  # "1,3,224,224,f32;.." in the order of the inputs
         model = self.library.onnx().load(path)
-        for number, fact in enumerate(shapes.split(";")):
+        for number, fact in enumerate(options["shapes"].split(";")):
+            fact = fact.replace("float", "f").replace("uint", "u").replace("int", "i")
             model.set_input_fact(number, fact)
         self.runnable = model.into_model().into_runnable()
 
