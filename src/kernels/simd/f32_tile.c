@@ -2,7 +2,7 @@
  * registers allow: for each row of B, its vectors are loaded once and each row of A gives one
  * broadcast. Tiles of a block differ by one row at most, since a tile of one or two rows would wait
  * for its own sums. */
-#include "kernels/simd/simd.h"
+#include "kernels/simd/f32_act.h"
 #include "kernels/kernels.h"
 
 SIMD_INLINE vf load_columns(const float *p, size_t columns, size_t v) {
@@ -88,10 +88,29 @@ static const tile_kind kinds_3[] = {
     {4, tile_4x3}, {3, tile_3x3}, {2, tile_2x3}, {1, tile_1x3}};
 
 /* Activations that are more than a comparison: over what was just stored, while it is near. */
+SIMD_INLINE void activate_as(const sdx_tiles *job, sdx_act act) {
+    const vf a = vf_set1(job->tail.a), b = vf_set1(job->tail.b);
+    for (size_t i = 0; i < job->row_count; i++) {
+        float *out = job->out + i * job->out_stride;
+        for (size_t v = 0; v * VL < job->columns; v++) {
+            vf x = load_columns(out + v * VL, job->columns, v);
+            store_columns(out + v * VL, act_apply(act, x, a, b), job->columns, v);
+        }
+    }
+}
+
 static void activate(const sdx_tiles *job) {
-    for (size_t i = 0; i < job->row_count; i++)
-        SDX_NAME(sdx_f32_activate)(job->out + i * job->out_stride, job->columns, job->tail.act,
-                                   job->tail.a, job->tail.b);
+    switch (job->tail.act) {
+    case SDX_ACT_LEAKY: activate_as(job, SDX_ACT_LEAKY); break;
+    case SDX_ACT_SIGMOID: activate_as(job, SDX_ACT_SIGMOID); break;
+    case SDX_ACT_SWISH: activate_as(job, SDX_ACT_SWISH); break;
+    case SDX_ACT_HARD_SIGMOID: activate_as(job, SDX_ACT_HARD_SIGMOID); break;
+    case SDX_ACT_HARD_SWISH: activate_as(job, SDX_ACT_HARD_SWISH); break;
+    case SDX_ACT_TANH: activate_as(job, SDX_ACT_TANH); break;
+    case SDX_ACT_GELU: activate_as(job, SDX_ACT_GELU); break;
+    case SDX_ACT_GELU_TANH: activate_as(job, SDX_ACT_GELU_TANH); break;
+    default: break;
+    }
 }
 
 void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {

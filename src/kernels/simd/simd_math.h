@@ -55,6 +55,13 @@ SIMD_INLINE vf vf_exp_negative(vf x) {
     return zero_below(vf_fma(q, s, s), x, EXP_LOW);
 }
 
+/* The same for -87 <= x <= 88.7 or not a number, with nothing to look after. */
+SIMD_INLINE vf vf_exp_bounded(vf x) {
+    vi exponent;
+    const vf p = vf_set1(1.0f) + exp_minus_1(exp_reduce(x, &exponent));
+    return vi_floats(vf_bits(p) + exponent);
+}
+
 /* The same with gradual underflow: 2^n in two factors, each a normal number. */
 SIMD_INLINE vf vf_exp_gradual(vf x) {
     vi exponent;
@@ -116,6 +123,13 @@ SIMD_INLINE vf vf_log1p_unit(vf e) {
 SIMD_INLINE vf vf_sigmoid(vf x) {
     const vf one = vf_set1(1.0f);
     return one / (one + vf_exp(-x));
+}
+
+/* x sigmoid(a x): where the sigmoid is less than the smallest normal number, 0. */
+SIMD_INLINE vf vf_swish(vf x, vf a) {
+    const vf z = -a * x, bounded = vf_clip(z, vf_set1(-87.0f), vf_set1(EXP_HIGH));
+    const vf y = x / (vf_set1(1.0f) + vf_exp_bounded(bounded));
+    return vi_floats(vf_bits(y) & ~(vi)(z > vf_set1(-EXP_LOW)));
 }
 
 /* tanh |x| = -e / (e + 2) with e = exp(-2|x|) - 1: no cancellation anywhere. */
