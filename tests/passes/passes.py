@@ -61,7 +61,7 @@ def check(binary, case, folder):
     model = make_model(case)
     path = folder / "model.onnx"
     onnx.save(model, path)
-    graph = optimized(binary, path)
+    graph = optimized(binary, path, case.level)
     left = [node["op"] for node in graph["nodes"]]
     if sorted(left) != sorted(case.left):
         raise AssertionError(f"left are {left}, expected {case.left}")

@@ -25,6 +25,7 @@ class Case:
     constants: dict = dataclasses.field(default_factory=dict)
     opset: int = 17
     reference: bool = True
+    level: int = 2  # that `left` speaks of; numbers are compared at the highest
     shapes: tuple = ((2, 3, 8, 6),)
 
     def samples(self):
@@ -104,12 +105,12 @@ case("transposed conv in groups", "a = ConvTranspose<group=2, strides=[2,2]>(x, 
      shapes=((2, 6, 5, 4),), reference=False,  # the reference takes one bias for all groups
      constants={"w": draw(6, 2, 3, 3), "c": draw(4), **NORM})
 case("gemm and batch norm", "a = Gemm<alpha=0.5, beta=2.0, transB=1>(x, w, c) "
-     "y = BatchNormalization(a, s, b, m, v)", "Gemm", inputs="float[N,5] x", shapes=((3, 5),),
+     "y = BatchNormalization(a, s, b, m, v)", "MatMul", inputs="float[N,5] x", shapes=((3, 5),),
      outputs="float[A,B] y", constants={"w": draw(4, 5), "c": draw(4), **NORM})
-case("matmul and batch norm", "a = MatMul(x, w) y = BatchNormalization(a, s, b, m, v)", "Gemm",
+case("matmul and batch norm", "a = MatMul(x, w) y = BatchNormalization(a, s, b, m, v)", "MatMul",
      inputs="float[N,5] x", shapes=((3, 5),), outputs="float[A,B] y",
      constants={"w": draw(5, 4), **NORM})
-case("matmul and bias", "a = MatMul(x, w) y = Add(b, a)", "Gemm", inputs="float[N,5] x",
+case("matmul and bias", "a = MatMul(x, w) y = Add(b, a)", "MatMul", inputs="float[N,5] x",
      shapes=((3, 5),), outputs="float[A,B] y", constants={"w": draw(5, 4), "b": draw(4)})
 case("conv, scale, shift", "a = Conv(x, w) b = Mul(a, k) c = Add(b, l) d = Sub(one, c) y = Div(d, two)",
      "Conv", constants={"w": draw(4, 3, 3, 3), "k": draw(4, 1, 1), "l": draw(1, 4, 1, 1),
@@ -209,3 +210,72 @@ case("mean of planes by an input", "y = ReduceMean(x, axes)", "GlobalAveragePool
      constants={"axes": np.array([-1, -2])})
 case("mean without dims stays", "y = ReduceMean<axes=[2,3], keepdims=0>(x)", "ReduceMean",
      outputs="float[A,B] y")
+
+
+# ---- packed products, tails, layout ------------------------------------------------------------------
+FEW = {"w": draw(5, 3, 3, 3), "b": draw(5), "v": draw(5, 5, 1, 1), "d": draw(5, 1, 3, 3)}
+
+
+def fused(name, body, left, **more):
+    more.setdefault("level", 3)
+    case(name, body, left, **more)
+
+
+fused("matmul, bias, gelu", "a = MatMul(x, w) c = Add(b, a) d = Div(c, r) e = Erf(d) f = Add(e, one) "
+      "g = Mul(c, f) y = Mul(g, h)", "MatMul",
+      constants={"w": draw(6, 7), "b": draw(7), "r": number(math.sqrt(2)), "one": number(1),
+                 "h": number(0.5)}, level=2)
+fused("gemm with factors", "y = Gemm<alpha=0.5, beta=2.0, transB=1>(x, w, b)", "MatMul",
+      inputs="float[N,6] x", outputs="float[N,4] y", shapes=((3, 6), (1, 6)),
+      constants={"w": draw(4, 6), "b": draw(1, 4)}, level=2)
+fused("gemm of a transposed factor stays", "y = Gemm<transA=1>(x, w)", "Gemm",
+      inputs="float[6,N] x", outputs="float[N,4] y", shapes=((6, 3),),
+      constants={"w": draw(6, 4)}, level=2)
+fused("matmul and a sum of its own", "a = MatMul(x, w) c = Add(a, x) y = Relu(c)", "MatMul",
+      constants={"w": draw(6, 6)}, level=2)
+fused("sum that is broadcast stays", "a = MatMul(x, w) y = Add(a, s)", "MatMul Add",
+      constants={"w": draw(6, 6), "s": draw(8, 1)}, level=2)
+fused("matmul read twice", "a = MatMul(x, w) c = Relu(a) y = Add(a, c)", "MatMul Relu Add",
+      constants={"w": draw(6, 6)}, level=2)
+fused("conv and relu", "a = Conv<pads=[1,1,1,1]>(x, w, b) y = Relu(a)", "Conv Transpose",
+      constants=FEW)
+for activation in ("Sigmoid(a)", "Tanh(a)", "HardSwish(a)", "LeakyRelu<alpha=0.3>(a)",
+                   "HardSigmoid<alpha=0.1>(a)", "Clip(a, l, u)"):
+    fused(f"conv and {activation}", f"a = Conv(x, w, b) y = {activation}", "Conv Transpose",
+          constants={**FEW, "l": number(-0.5), "u": number(0.75)})
+fused("a block with a residual", "a = Conv<pads=[1,1,1,1]>(x, w, b) c = Relu(a) e = Conv(c, v) "
+      "f = Add(e, c) y = Relu(f)", "Conv Conv Transpose", constants=FEW)
+fused("two branches", "a = Conv<pads=[1,1,1,1]>(x, w, b) e = Conv(a, v) f = Conv(a, v2) "
+      "y = Add(e, f)", "Conv Conv Conv Transpose", constants={**FEW, "v2": draw(5, 5, 1, 1)})
+fused("depthwise", "a = Conv(x, w) y = Conv<group=5, pads=[1,1,1,1], strides=[2,2]>(a, d)",
+      "Conv Conv Transpose", constants=FEW)
+fused("squeeze and excite", "a = Conv(x, w) m = GlobalAveragePool(a) n = Conv(m, v, b) "
+      "s = Sigmoid(n) y = Mul(a, s)", "Conv ReduceMean Conv Mul Transpose", constants=FEW)
+fused("concat and split of channels", "a = Conv(x, w) c = Concat<axis=1>(a, a) "
+      "e, f = Split<axis=1>(c, sizes) y = Sub(e, f)", "Conv Concat Split Sub Transpose",
+      constants={**FEW, "sizes": np.array([5, 5])})
+fused("channels last already", "a = Conv(x, w) y = Transpose<perm=[0,2,3,1]>(a)", "Conv",
+      constants=FEW)
+fused("channels last in between", "a = Conv<pads=[1,1,1,1]>(x, w) c = Transpose<perm=[0,2,3,1]>(a) "
+      "m = MatMul(c, k) e = Transpose<perm=[0,3,1,2]>(m) y = Add(a, e)",
+      "Conv MatMul Transpose", constants={**FEW, "k": draw(5, 5)})
+fused("norm before the conv", "c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) q = Add(s, c) "
+      "n = BatchNormalization(q, g, b, mean, var) p = Relu(n) e = Conv(p, v) y = Add(e, q)",
+      "Conv Sigmoid Add Affine Conv Transpose",
+      constants={**FEW, "g": draw(5), "mean": draw(5), "var": draw(5, low=0.5)})
+fused("weights from outside stay", "y = Conv(x, x)", "Conv", inputs="float[N,3,8,6] x",
+      shapes=((3, 3, 8, 6),))
+# Small, since sums of large numbers that cancel out have few digits in any order.
+WIDE = {"e": draw(48, 8, 1, 1) / 8, "eb": draw(48), "d": draw(48, 1, 3, 3) / 8, "db": draw(48),
+        "p": draw(8, 48, 1, 1) / 8, "pb": draw(8)}
+STRIP = ("a = Conv(x, e, eb) a6 = Clip(a, zero, six) c = Conv<group=48, pads=[1,1,1,1]{}>(a6, d, db) "
+         "c6 = HardSwish(c) f = Conv(c6, p, pb) ")
+LIMITS = {"zero": number(0), "six": number(6)}
+fused("strip", STRIP.format("") + "y = Add(f, x)", "Transpose Strip Transpose",
+      inputs="float[N,8,56,60] x", shapes=((2, 8, 56, 60),), constants={**WIDE, **LIMITS})
+fused("strip with a stride", STRIP.format(", strides=[2,2]") + "y = Relu(f)",
+      "Transpose Strip Conv Transpose", inputs="float[N,8,57,61] x", shapes=((2, 8, 57, 61),),
+      constants={**WIDE, **LIMITS})
+fused("strip of a small image stays", STRIP.format("") + "y = Add(f, x)",
+      "Transpose Conv Conv Conv Transpose", inputs="float[N,8,9,7] x", shapes=((2, 8, 9, 7),),
+      constants={**WIDE, **LIMITS})
