@@ -9,7 +9,7 @@
 static const char help[] =
     "usage: sardonyx run MODEL [--input NAME=FILE.npy|.pb].. [--random SEED] [--dim NAME=N]..\n"
     "                    [--output DIR] [--format npy|pb] [--threads N] [--optimize 0|1|2|3]\n"
-    "                    [--repeat N] [--json]\n\n"
+    "                    [--repeat N] [--profile FILE] [--json]\n\n"
     "Runs a model and prints a summary of each output.\n\n"
     "  --input NAME=FILE  an input from a .npy file, or from a .pb file that holds what the model\n"
     "                     declares: a TensorProto, SequenceProto or OptionalProto\n"
@@ -22,11 +22,16 @@ static const char help[] =
     "  --threads N        threads (default: as many as the process may use)\n"
     "  --optimize L       optimisation level (default 3)\n"
     "  --repeat N         run N times; the best and the median time are printed\n"
+    "  --profile FILE     run again as often (10 times at most) and write what each step took to\n"
+    "                     FILE, a trace for Perfetto or chrome://tracing; the 10 steps that took\n"
+    "                     longest go to stderr\n"
     "  --json             the summary as JSON: outputs, memory, times\n\n"
     "example: sardonyx run resnet50.onnx --random 1 --dim batch=4 --output results\n";
 
+#define PROFILED_RUNS 10 /* at most */
+
 typedef struct run_options {
-    const char *model, *output;
+    const char *model, *output, *profile;
     bool json;
     int format; /* 0 npy, 1 pb */
     int64_t seed, threads, optimize, repeat; /* seed -1: no random inputs */
@@ -50,6 +55,7 @@ static bool parse(run_options *o, int argc, char **argv) {
         {.name = "--threads", .kind = OPTION_INTEGER, .to = &o->threads, .low = 1, .high = 1024},
         {.name = "--optimize", .kind = OPTION_INTEGER, .to = &o->optimize, .low = 0, .high = 3},
         {.name = "--repeat", .kind = OPTION_INTEGER, .to = &o->repeat, .low = 1, .high = 1000000},
+        {.name = "--profile", .kind = OPTION_TEXT, .to = &o->profile},
         {.name = "--json", .kind = OPTION_FLAG, .to = &o->json},
     };
     if (!parse_arguments(&cmd_run, argc, argv, options, sizeof options / sizeof *options,
@@ -66,6 +72,7 @@ static bool parse(run_options *o, int argc, char **argv) {
                     o->positionals.items[1]);
     else if (o->positionals.count == 0) usage_error(&cmd_run, "no model given");
     else if (o->output && !o->output[0]) usage_error(&cmd_run, "--output needs a value");
+    else if (o->profile && !o->profile[0]) usage_error(&cmd_run, "--profile needs a value");
     else o->model = o->positionals.items[0];
     return o->model != NULL;
 }
@@ -248,6 +255,31 @@ static int execute(run_session *s, const run_options *o) {
     return code;
 }
 
+/* The context reads a clock around every step, so it is one of its own, and the one that was timed is
+ * gone by then. */
+static int profile_runs(run_session *s, const run_options *o, sdx_context_options context) {
+    profile *p = profile_create(s->model);
+    if (!p) return out_of_memory();
+    context.profile = profile_add;
+    context.profile_user = p;
+    sdx_context_release(s->context);
+    s->context = NULL;
+    sdx_error error;
+    int code = EXIT_OK;
+    if (sdx_context_create(s->program, &context, &s->context, &error) != SDX_STATUS_OK)
+        code = report_error(o->model, &error);
+    if (code == EXIT_OK) code = set_inputs(s, o);
+    size_t runs = s->repeat < PROFILED_RUNS ? s->repeat : PROFILED_RUNS;
+    for (size_t i = 0; code == EXIT_OK && i <= runs; i++) {
+        if (sdx_context_run(s->context, &error) != SDX_STATUS_OK)
+            code = report_error(o->model, &error);
+        profile_next_run(p, i > 0); /* the first touches memory that no run has touched */
+    }
+    if (code == EXIT_OK) code = profile_report(p, o->profile);
+    profile_free(p);
+    return code;
+}
+
 static int run_model(run_session *s, const run_options *o) {
     sdx_error error;
     double start = now_ms();
@@ -272,7 +304,7 @@ static int run_model(run_session *s, const run_options *o) {
     if (code != EXIT_OK) return code;
     if (o->json) print_results_json(s);
     else print_results_text(s);
-    return EXIT_OK;
+    return o->profile ? profile_runs(s, o, context) : EXIT_OK;
 }
 
 static int run(int argc, char **argv) {

@@ -1,4 +1,5 @@
-/* run.h - what `sardonyx run` hands from the run (cmd_run.c) to the report of it (run_results.c). */
+/* run.h - what `sardonyx run` hands from the run (cmd_run.c) to the reports of it
+ * (run_results.c, run_profile.c). */
 #ifndef SDX_CLI_RUN_H
 #define SDX_CLI_RUN_H
 
@@ -18,5 +19,15 @@ typedef struct run_session {
 int write_results(run_session *session, const char *folder, bool pb);
 void print_results_text(const run_session *session);
 void print_results_json(const run_session *session);
+
+/* Steps of some runs, for --profile: run_profile.c. */
+typedef struct profile profile;
+profile *profile_create(const sdx_model *model); /* NULL: out of memory */
+void profile_free(profile *p);
+void profile_add(void *user, const sdx_step_profile *step); /* user: the profile */
+/* A run has ended; unless it is to be kept, forgets it. */
+void profile_next_run(profile *p, bool keep);
+/* Writes the trace to the file and the table to stderr; returns the exit code. */
+int profile_report(const profile *p, const char *path);
 
 #endif

@@ -423,6 +423,20 @@ SDX_API void sdx_program_get_order(const sdx_program *program, sdx_program_order
 
 typedef struct sdx_context sdx_context;
 
+/* One step of a run, handed to a profile right after it. Texts and arrays live during the call. */
+typedef struct sdx_step_profile {
+    size_t struct_size;
+    uint32_t graph, step;  /* a graph of the model (0: the main one), and which step of it */
+    const char *op;        /* operator that ran: "Relu", "sardonyx:Conv" where a pass made it */
+    const char *way;       /* kernel that was chosen, "winograd 4x4, avx2"; "" where there is one only */
+    const uint32_t *nodes; /* of the model that became this step, the main one first */
+    size_t node_count;
+    const sdx_tensor *output; /* the first, without its data; NULL: none, or no tensor */
+    uint64_t begin_ns, end_ns; /* of a clock that only moves forward */
+    double flops;  /* floating-point operations that the definition takes; 0: not known */
+    uint64_t bytes; /* of all inputs and outputs */
+} sdx_step_profile;
+
 typedef struct sdx_context_options {
     size_t struct_size;
     const sdx_allocator *allocator;
@@ -435,6 +449,10 @@ typedef struct sdx_context_options {
      * data may be written over by later steps. NULL: not called. */
     void (*observe)(void *user, uint32_t value, const sdx_tensor *tensor);
     void *observe_user;
+    /* Called after every step that did something, of any graph: a step that runs a subgraph comes
+     * after the subgraph's. NULL: not called, and no clock is read. */
+    void (*profile)(void *user, const sdx_step_profile *step);
+    void *profile_user;
 } sdx_context_options;
 
 /* The program must outlive the context. */

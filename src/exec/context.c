@@ -148,6 +148,8 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
     context->seed = given.seed ? given.seed : 0x5a17d0u;
     context->observe = given.observe;
     context->observe_user = given.observe_user;
+    context->profile = given.profile;
+    context->profile_user = given.profile_user;
     context->arena = given.arena;
     context->arena_size = given.arena ? given.arena_size : 0;
     context->arena_given = given.arena != NULL;

@@ -41,6 +41,8 @@ struct sdx_context {
     sdx_host host;
     void (*observe)(void *user, uint32_t value, const sdx_tensor *tensor);
     void *observe_user;
+    void (*profile)(void *user, const sdx_step_profile *step);
+    void *profile_user;
     uint64_t seed, runs;
     uint64_t draws; /* seeds handed out in this run */
     atomic_bool cancel;
@@ -65,6 +67,9 @@ sdx_status sdx_bind_names(const sdx_expr_pool *pool, const sdx_binding *bindings
 sdx_status sdx_run_block(sdx_context *context, sdx_id graph, sdx_error *error);
 sdx_status sdx_run_graph(sdx_host *host, sdx_id graph, sdx_value *const *in, uint32_t in_count,
                          sdx_value **out, uint32_t out_count, sdx_error *error);
+/* Tells the profile of a step that began at begin_ns and has just ended; see profile.c. */
+void sdx_profile_step(const sdx_context *context, const sdx_step *step, sdx_call *call,
+                      uint64_t begin_ns);
 void sdx_heap_init(sdx_heap *heap, const sdx_allocator *under, uint64_t limit);
 
 #endif

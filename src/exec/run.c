@@ -3,6 +3,7 @@
  * results come from the run-time heap. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "exec/context.h"
 #include "ops/resolve.h"
 
@@ -141,12 +142,14 @@ static sdx_status run_step(sdx_context *context, const sdx_step *step, sdx_error
                      .out_wanted = context->wanted + step->edges + node->input_count,
                      .packed = step->packed, .host = &context->host, .node = node,
                      .error = error};
+    uint64_t begin = context->profile ? sdx_nanoseconds() : 0;
     sdx_status status =
         step->fixed ? run_fixed(context, step, &call) : run_open(context, step, &call);
     if (status != SDX_STATUS_OK) {
         sdx_program_blame(context->program, node, error);
         return status;
     }
+    if (context->profile) sdx_profile_step(context, step, &call, begin);
     if (context->observe) show_outputs(context, node);
     const sdx_id *releases = context->program->releases + step->release;
     for (uint32_t i = 0; i < step->release_count; i++) set_slot(context, releases[i], NULL);

@@ -86,10 +86,17 @@ static sdx_status conv_body(sdx_call *call) {
 
 static sdx_status conv_run(sdx_call *call) { return sdx_call_half(call, conv_body); }
 
+static void conv_describe(const sdx_call *call, sdx_work *work) {
+    const sdx_tensor *w = sdx_in(call, 1), *y = sdx_out(call, 0);
+    if (w->dims[0] > 0)
+        work->flops = 2.0 * (double)y->count * ((double)w->count / (double)w->dims[0]);
+}
+
 const sdx_op_def sdx_op_conv = {
     .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_SAME_TYPE,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(sdx_conv_params),
     .prepare = conv_prepare, .infer = conv_infer, .run = conv_run,
+    .describe = conv_describe,
 };

@@ -1,6 +1,8 @@
 /* fused_conv.c - sardonyx:Conv, which passes put in place of Conv: two-dimensional, float32, constant
  * weights, images with their channels side by side, and a tail. Inputs: image, weights as in Conv,
  * bias or none, addend or none. The attribute `planar` says that the image is as in Conv after all. */
+#include <stdio.h>
+
 #include "kernels/conv.h"
 #include "ops/conv.h"
 #include "ops/fused.h"
@@ -152,9 +154,18 @@ static sdx_status run(sdx_call *call) {
     return SDX_STATUS_OK;
 }
 
+static void describe(const sdx_call *call, sdx_work *work) {
+    const packed *ready = call->packed;
+    const sdx_conv_shape *s = &ready->shape;
+    snprintf(work->way, sizeof work->way, "%s, %s", sdx_conv_way_name(ready->way),
+             sdx_kernels_get()->isa);
+    work->flops = 2.0 * (double)sdx_out(call, 0)->count *
+                  (double)(s->channels / s->groups * s->kernel_h * s->kernel_w);
+}
+
 const sdx_op_def sdx_op_fused_conv = {
     .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run, .pack = pack,
+    .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
 };

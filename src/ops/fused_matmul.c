@@ -1,6 +1,8 @@
 /* fused_matmul.c - sardonyx:MatMul, which passes put in place of MatMul and Gemm whose second factor is
  * a constant matrix: float32, packed, with a tail. Inputs: rows (any rank, the last dim is summed
  * over), matrix, bias or none, addend or none. */
+#include <stdio.h>
+
 #include "kernels/matrix.h"
 #include "ops/fused.h"
 
@@ -64,9 +66,15 @@ static sdx_status run(sdx_call *call) {
     return SDX_STATUS_OK;
 }
 
+static void describe(const sdx_call *call, sdx_work *work) {
+    const sdx_tensor *x = sdx_in(call, 0), *y = sdx_out(call, 0);
+    snprintf(work->way, sizeof work->way, "panels, %s", sdx_kernels_get()->isa);
+    work->flops = 2.0 * (double)y->count * (double)x->dims[x->rank - 1];
+}
+
 const sdx_op_def sdx_op_fused_matmul = {
     .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run, .pack = pack,
+    .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
 };

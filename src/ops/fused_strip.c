@@ -2,6 +2,8 @@
  * convolutions before and behind it (kernels/strip.h). Inputs: image, then weights and bias of each
  * of the three (left out where there is none), then the addend of the last. The attributes of the
  * depthwise convolution are those of Conv; each stage has a tail, act0, act0_a, act0_b and so on. */
+#include <stdio.h>
+
 #include "kernels/matrix.h"
 #include "kernels/strip.h"
 #include "ops/conv.h"
@@ -142,9 +144,23 @@ static sdx_status run(sdx_call *call) {
     return SDX_STATUS_OK;
 }
 
+static void describe(const sdx_call *call, sdx_work *work) {
+    const sdx_tensor *x = sdx_in(call, 0), *y = sdx_out(call, 0);
+    const sdx_strip *strip = call->packed;
+    const sdx_conv_shape *s = &strip->middle;
+    double in = (double)x->dims[0] * (double)x->dims[1] * (double)x->dims[2];
+    double out = (double)y->dims[0] * (double)y->dims[1] * (double)y->dims[2];
+    double middle = (double)s->channels;
+    snprintf(work->way, sizeof work->way, "%sdepthwise%s in strips, %s",
+             strip->expand ? "1x1, " : "", strip->project ? ", 1x1" : "", sdx_kernels_get()->isa);
+    work->flops = 2.0 * out * middle * (double)(s->kernel_h * s->kernel_w);
+    if (strip->expand) work->flops += 2.0 * in * middle * (double)x->dims[3];
+    if (strip->project) work->flops += 2.0 * out * middle * (double)y->dims[3];
+}
+
 const sdx_op_def sdx_op_fused_strip = {
     .min_in = 1, .max_in = 8, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run, .pack = pack,
+    .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
 };

@@ -199,6 +199,12 @@ static sdx_status gemm_run(sdx_call *call) {
     return SDX_STATUS_OK;
 }
 
+static void gemm_describe(const sdx_call *call, sdx_work *work) {
+    const gemm_params *params = call->params;
+    const sdx_tensor *a = sdx_in(call, 0), *y = sdx_out(call, 0);
+    work->flops = 2.0 * (double)y->count * (double)a->dims[params->trans_a ? 0 : 1];
+}
+
 const sdx_op_def sdx_op_gemm = {
     .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_SAME_TYPE,
@@ -207,4 +213,5 @@ const sdx_op_def sdx_op_gemm = {
     .prepare = gemm_prepare,
     .infer = gemm_infer,
     .run = gemm_run,
+    .describe = gemm_describe,
 };

@@ -127,10 +127,16 @@ static sdx_status matmul_run(sdx_call *call) {
     return SDX_STATUS_OK;
 }
 
+static void matmul_describe(const sdx_call *call, sdx_work *work) {
+    const sdx_tensor *a = sdx_in(call, 0), *y = sdx_out(call, 0);
+    work->flops = 2.0 * (double)y->count * (double)a->dims[a->rank - 1];
+}
+
 const sdx_op_def sdx_op_matmul = {
     .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_SAME_TYPE,
     .in_types = {SDX_T_FLOATS | SDX_T_INDEX | SDX_T(UINT32) | SDX_T(UINT64)},
     .infer = matmul_infer,
     .run = matmul_run,
+    .describe = matmul_describe,
 };

@@ -8,6 +8,7 @@
  *            that the body wants
  *   run      the portable body. Trusts shapes and types, since infer checked them; checks index
  *            *values* itself.
+ *   describe where there is one: after run, in a profile only: which way was taken, how much work
  *
  * docs/adding-an-operator.md walks through one. */
 #ifndef SDX_OPS_OP_H
@@ -23,6 +24,12 @@ typedef struct sdx_prep sdx_prep;
 typedef struct sdx_infer sdx_infer;
 typedef struct sdx_pack sdx_pack;
 typedef struct sdx_call sdx_call;
+
+/* What a step has done, for a profile. */
+typedef struct sdx_work {
+    char way[64]; /* the kernel that was chosen: "winograd 4x4, avx2"; empty: there is one only */
+    double flops; /* floating-point operations of the definition, whatever the way; 0: not told */
+} sdx_work;
 
 enum {
     SDX_OP_VIEW = 1,     /* output 0 is input 0's bytes under another shape: no copy needed */
@@ -51,6 +58,7 @@ typedef struct sdx_op_def {
     sdx_status (*run)(sdx_call *call);
     sdx_status (*pack)(sdx_pack *pack); /* may be NULL */
     const char *const *lacks; /* NULL, or libraries that this build is without; NULL ends them */
+    void (*describe)(const sdx_call *call, sdx_work *work); /* after run; may be NULL */
     const void *aux; /* what tells siblings with the same functions apart: a table, a function */
 } sdx_op_def;
 
