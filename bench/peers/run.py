@@ -10,6 +10,7 @@ Exit codes: 0 every target met, 1 a target missed, 2 usage, 3 nothing could be m
 
 import argparse
 import pathlib
+import signal
 import sys
 import tempfile
 
@@ -127,4 +128,6 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
+    # Ended from outside, it still ends its runners and removes its scratch folder.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())
