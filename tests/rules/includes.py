@@ -15,7 +15,7 @@ ALLOWED = {
     "kernels": {"base", "kernels"},
     "image": {"base", "image"},
     "ops": {"base", "graph", "image", "kernels", "ops"},
-    "passes": {"base", "graph", "ops", "passes"},
+    "passes": {"base", "graph", "kernels", "ops", "passes"},
     "plan": {"base", "plan"},
     "exec": {"base", "proto", "onnx", "graph", "kernels", "ops", "passes", "plan", "exec"},
     "pack": {"base", "proto", "onnx", "graph", "kernels", "ops", "passes", "plan", "exec", "pack"},
