@@ -206,6 +206,12 @@ static void put_element(const sdx_module *module, const sdx_attr *attr, size_t i
     case SDX_ATTR_VALUES:
         put(out, "'%s'", sdx_value_at(module, attr->as.values[i])->name);
         break;
+    case SDX_ATTR_EXPRS: {
+        char dim[256];
+        sdx_expr_text(module->pool, attr->as.exprs[i], dim, sizeof dim);
+        put(out, "%s", dim);
+        break;
+    }
     case SDX_ATTR_TYPE:
     case SDX_ATTR_TYPES: {
         char type[256];
@@ -229,7 +235,7 @@ size_t sdx_attr_text(const sdx_module *module, const sdx_attr *attr, char *buffe
     text_out out = {buffer, size, 0};
     bool list = (attr->kind >= SDX_ATTR_FLOATS && attr->kind <= SDX_ATTR_GRAPHS) ||
                 attr->kind == SDX_ATTR_SPARSE_TENSORS || attr->kind == SDX_ATTR_TYPES ||
-                attr->kind == SDX_ATTR_VALUES;
+                attr->kind == SDX_ATTR_VALUES || attr->kind == SDX_ATTR_EXPRS;
     put(&out, "%s=%s", attr->name, list ? "[" : "");
     for (size_t i = 0; i < attr->count && i < MAX_SHOWN; i++) {
         if (i) put(&out, ",");

@@ -53,7 +53,8 @@ typedef enum sdx_attr_kind { /* the numbers of AttributeProto.AttributeType */
     SDX_ATTR_SPARSE_TENSORS = 12,
     SDX_ATTR_TYPE = 13,
     SDX_ATTR_TYPES = 14,
-    SDX_ATTR_VALUES = 100 /* in no file: names of values, looked up where the node stands */
+    SDX_ATTR_VALUES = 100, /* in no file: names of values, looked up where the node stands */
+    SDX_ATTR_EXPRS = 101   /* in no file: expressions of the module's pool, put there by a pass */
 } sdx_attr_kind;
 
 /* Scalars are arrays of one: count is 1 and the element is at [0]. */
@@ -68,6 +69,7 @@ typedef struct sdx_attr {
         const sdx_const *const *tensors; /* TENSOR(S), SPARSE_TENSOR(S) */
         const sdx_id *graphs;
         const sdx_id *values;
+        const sdx_expr *exprs;
         const sdx_type *const *types;
     } as;
 } sdx_attr;

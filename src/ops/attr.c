@@ -117,6 +117,15 @@ sdx_status sdx_attr_get_values(sdx_prep *prep, const char *name, sdx_attr_kind w
     return SDX_STATUS_OK;
 }
 
+sdx_status sdx_attr_get_exprs(sdx_prep *prep, const char *name, const sdx_expr **out,
+                              size_t *count) {
+    const sdx_attr *attr;
+    SDX_TRY(find_kind(prep, name, SDX_ATTR_EXPRS, &attr));
+    *out = attr ? attr->as.exprs : NULL;
+    *count = attr ? attr->count : 0;
+    return SDX_STATUS_OK;
+}
+
 sdx_status sdx_attr_get_tensor(sdx_prep *prep, const char *name, const sdx_const **out) {
     const sdx_attr *attr;
     SDX_TRY(find_kind(prep, name, SDX_ATTR_TENSOR, &attr));

@@ -1,6 +1,7 @@
 /* expand.c - Expand and Tile: copies of a tensor along its axes. A copy is an axis of the box whose
  * source step is 0. */
 #include "ops/movement.h"
+#include "ops/shape_known.h"
 
 typedef sdx_box (*box_maker)(const int64_t *dims, int32_t rank, const int64_t *in_dims,
                              int32_t in_rank);
@@ -86,6 +87,18 @@ static sdx_status expand_infer(sdx_infer *inf) {
 }
 
 static sdx_status expand_run(sdx_call *call) { return run_copies(call, expand_box); }
+
+const sdx_op_def sdx_op_expand_known = {
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .in_types = {SDX_T_ALL},
+    .params_size = sizeof(sdx_shape_known),
+    .prepare = sdx_shape_known_prepare,
+    .infer = sdx_expand_known_infer,
+    .run = expand_run,
+};
 
 const sdx_op_def sdx_op_expand = {
     .min_in = 2,

@@ -111,6 +111,9 @@ sdx_status sdx_attr_get_strings(sdx_prep *prep, const char *name, const sdx_stri
 /* Values that the attribute names. `written`: STRING or STRINGS, as the file must have it. */
 sdx_status sdx_attr_get_values(sdx_prep *prep, const char *name, sdx_attr_kind written,
                                const sdx_id **out, size_t *count);
+/* Expressions that a pass has put there. */
+sdx_status sdx_attr_get_exprs(sdx_prep *prep, const char *name, const sdx_expr **out,
+                              size_t *count);
 sdx_status sdx_attr_get_tensor(sdx_prep *prep, const char *name, const sdx_const **out);
 sdx_status sdx_attr_need_graph(sdx_prep *prep, const char *name, sdx_id *out);
 sdx_status sdx_attr_get_dtype(sdx_prep *prep, const char *name, sdx_dtype fallback,

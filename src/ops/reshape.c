@@ -2,6 +2,7 @@
  * Unsqueeze, Identity. All are views: the planner gives input and output one place where it can,
  * and the shared body copies where it cannot. Here the work is in the symbolic shapes. */
 #include "ops/movement.h"
+#include "ops/shape_known.h"
 
 /* Nothing to do where memory is shared, else a copy. */
 static sdx_status view_run(sdx_call *call) {
@@ -159,6 +160,19 @@ const sdx_op_def sdx_op_reshape_1 = {
     .infer = reshape_infer,
     .run = view_run,
 };
+const sdx_op_def sdx_op_reshape_known = {
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .flags = SDX_OP_VIEW,
+    .in_types = {SDX_T_ALL},
+    .params_size = sizeof(sdx_shape_known),
+    .prepare = sdx_shape_known_prepare,
+    .infer = sdx_reshape_known_infer,
+    .run = view_run,
+};
+
 const sdx_op_def sdx_op_reshape = {
     .min_in = 2,
     .max_in = 2,

@@ -180,6 +180,10 @@ sdx_attr sdx_a_float(sdx_build *b, const char *name, float value) {
     return attr_of(b, name, SDX_ATTR_FLOAT, &value, 1, sizeof value);
 }
 
+sdx_attr sdx_a_exprs(sdx_build *b, const char *name, const sdx_expr *exprs, size_t count) {
+    return attr_of(b, name, SDX_ATTR_EXPRS, exprs, count, sizeof *exprs);
+}
+
 sdx_attr sdx_a_text(sdx_build *b, const char *name, const char *text) {
     sdx_string string = {.data = text, .size = strlen(text)};
     return attr_of(b, name, SDX_ATTR_STRING, &string, 1, sizeof string);

@@ -54,6 +54,7 @@ sdx_attr sdx_a_int(sdx_build *b, const char *name, int64_t value);
 sdx_attr sdx_a_ints(sdx_build *b, const char *name, const int64_t *values, size_t count);
 sdx_attr sdx_a_float(sdx_build *b, const char *name, float value);
 sdx_attr sdx_a_text(sdx_build *b, const char *name, const char *text);
+sdx_attr sdx_a_exprs(sdx_build *b, const char *name, const sdx_expr *exprs, size_t count);
 
 /* Constants: a scalar of a float or integer type; a vector of int64. */
 sdx_id sdx_build_number(sdx_build *b, sdx_dtype dtype, double value);

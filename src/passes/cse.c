@@ -51,6 +51,7 @@ static bool add_attr(key *k, const sdx_attr *attr) {
     case SDX_ATTR_FLOATS: add(k, attr->as.floats, attr->count * sizeof(float)); return true;
     case SDX_ATTR_INT:
     case SDX_ATTR_INTS: add(k, attr->as.ints, attr->count * sizeof(int64_t)); return true;
+    case SDX_ATTR_EXPRS: add(k, attr->as.exprs, attr->count * sizeof(sdx_expr)); return true;
     case SDX_ATTR_STRING:
     case SDX_ATTR_STRINGS:
         for (size_t i = 0; i < attr->count; i++) {

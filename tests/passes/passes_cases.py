@@ -76,6 +76,17 @@ case("known shapes", "s = Shape(x) c = Gather(s, one) d = Mul(c, eight) u = Unsq
      "t = Concat<axis=0>(minus, u) y = Reshape(x, t)", "Reshape", outputs="float[A,B] y",
      constants={"one": np.int64(1), "eight": np.int64(8), "zeros": np.array([0]),
                 "minus": np.array([-1])})
+case("open shapes", "s = Shape(x) n = Gather(s, zero) u = Unsqueeze(n, zeros) "
+     "t = Concat<axis=0>(u, minus) a = Reshape(x, t) y = Relu(a)", "Reshape Relu",
+     outputs="float[A,B] y", shapes=((2, 3, 8, 6), (1, 3, 8, 6), (5, 3, 8, 6)),
+     constants={"zero": np.int64(0), "zeros": np.array([0]), "minus": np.array([-1])})
+case("open shapes to expand to", "s = Shape(x) a = Expand(c, s) y = Mul(a, x)", "Expand Mul",
+     constants={"c": draw(3, 1, 6)}, shapes=((2, 3, 8, 6), (1, 3, 8, 6)))
+case("shapes from data stay", "i = Cast<to=7>(x) r = ReduceMax<keepdims=0>(i) z = Mul(r, nothing) "
+     "e = Add(z, six) u = Unsqueeze(e, zeros) t = Concat<axis=0>(minus, u) y = Reshape(x, t)",
+     "Cast ReduceMax Mul Add Unsqueeze Concat Reshape", outputs="float[A,B] y", reference=False,
+     constants={"nothing": np.int64(0), "six": np.int64(6), "zeros": np.array([0]),
+                "minus": np.array([-1])})
 case("constants are folded", "a = Exp(c) b = Transpose<perm=[1,0]>(a) y = Mul(x, b)", "Mul",
      constants={"c": draw(6, 8)})
 case("folding has a budget", "a = Expand(c, s) b = ReduceSum<keepdims=0>(a) y = Mul(x, b)",

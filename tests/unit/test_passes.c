@@ -262,6 +262,58 @@ static void files_cannot_name_what_passes_make(void **state) {
     tiny_free(&m);
 }
 
+/* Something for most passes: constants to fold, a bias, a Swish, an Identity, a shape. */
+static void busy_model(tiny_model *m) {
+    static const float numbers[4] = {1, 2, 3, 4};
+    static const int64_t axes[1] = {0};
+    tiny_begin(m, 17);
+    tiny_value(m, 11, "x", 1, "batch,4");
+    tiny_constant(m, "w", 1, 4, numbers, sizeof numbers);
+    tiny_constant(m, "axes", 7, 1, axes, sizeof axes);
+    tiny_node(m, "Unsqueeze", "w,axes", "row");
+    tiny_node(m, "Transpose", "row", "column");
+    tiny_node(m, "Mul", "row,column", "weights");
+    tiny_node(m, "MatMul", "x,weights", "product");
+    tiny_node(m, "Add", "product,w", "sum");
+    tiny_node(m, "Identity", "sum", "same");
+    tiny_node(m, "Sigmoid", "same", "gate");
+    tiny_node(m, "Mul", "same,gate", "swish");
+    tiny_node(m, "Shape", "x", "shape");
+    tiny_node(m, "Reshape", "swish,shape", "y");
+    tiny_value(m, 12, "y", 1, "");
+    tiny_end(m);
+}
+
+static void programs_survive_any_failed_allocation(void **state) {
+    (void)state;
+    tiny_model m;
+    sdx_model *model = NULL;
+    sdx_error error;
+    busy_model(&m);
+    assert_int_equal(sdx_model_load_memory(m.out.data, m.out.size, NULL, &model, &error),
+                     SDX_STATUS_OK);
+    for (size_t fail = 1;; fail++) {
+        purse p = {.fail_at = fail};
+        sdx_allocator allocator = {&p, purse_allocate, purse_release};
+        sdx_program_options options = {.struct_size = sizeof options, .optimize = 3,
+                                       .allocator = &allocator};
+        sdx_program *program = NULL;
+        sdx_status status = sdx_program_create(model, &options, &program, &error);
+        /* A pass may do without: what it could not hold is computed during the run. */
+        size_t nodes = sdx_program_node_count(program);
+        sdx_program_release(program);
+        assert_int_equal(p.held, 0);
+        assert_true(status == SDX_STATUS_OK || error.code != SDX_STATUS_OK);
+        if (status == SDX_STATUS_OK && p.calls < fail) {
+            assert_int_equal(nodes, 2); /* Gemm and Swish */
+            break;
+        }
+        assert_true(fail < 5000);
+    }
+    sdx_model_release(model);
+    tiny_free(&m);
+}
+
 /* ---- packing ------------------------------------------------------------------------------------ */
 
 static int packs; /* how often it was called */
@@ -382,6 +434,7 @@ int main(void) {
         cmocka_unit_test(subgraphs_are_readers_too),
         cmocka_unit_test(new_nodes_come_before_their_readers_and_know_their_origin),
         cmocka_unit_test(files_cannot_name_what_passes_make),
+        cmocka_unit_test(programs_survive_any_failed_allocation),
         cmocka_unit_test(steps_pack_their_constants),
         cmocka_unit_test(a_constant_stays_while_others_read_it),
     };
