@@ -7,7 +7,7 @@ the reference is wrong. Cases depend on the operator and their number only, so t
 repeated: `run.py --operator Conv --case 57`.
 
 usage: tests/differential/run.py [--per-operator N] [--operator NAME].. [--case N] [--dump DIR]
-                                 [--only-engine] [--report FILE.md] [--jobs N]
+                                 [--only-engine] [--report FILE.md] [--at-least N] [--jobs N]
 """
 import argparse
 import collections
@@ -28,6 +28,7 @@ from explained import ORT, REFERENCE  # noqa: E402
 REFERENCE_NAMES = (ORT, REFERENCE)
 
 WORKER_SECONDS = 900  # for all cases of one operator
+FULL = 100  # cases of each operator from which on a run shows every explanation
 
 
 def answer(engine, model, inputs):
@@ -79,7 +80,7 @@ def describe(case):
     return f"v{case.version} {' '.join(one(v) for v in case.inputs)} {attributes}"
 
 
-def work(domain, operator, start, stop, only_engine, out):
+def work(domain, operator, indices, only_engine, out):
     """The worker: one line of JSON a case; a line {"stage"} before each engine, in case it dies."""
     import families  # noqa: F401
     from case import make_case
@@ -87,7 +88,7 @@ def work(domain, operator, start, stop, only_engine, out):
     def say(fact):
         out.write(json.dumps(fact) + "\n")
         out.flush()
-    for index in range(start, stop):
+    for index in indices:
         say({"index": index, "stage": "the generator"})
         case, model, inputs = make_case(domain, operator, index)
         result = judge(case, model, inputs, only_engine,
@@ -97,7 +98,7 @@ def work(domain, operator, start, stop, only_engine, out):
         say(result)
 
 
-def run_in_child(domain, operator, start, stop, only_engine):
+def run_in_child(domain, operator, indices, only_engine):
     """What the worker says, how it ended ("no end" after too long), and the end of its errors.
 
     A fork, since starting Python and importing all engines takes longer than most operators' cases.
@@ -111,7 +112,7 @@ def run_in_child(domain, operator, start, stop, only_engine):
                 os.close(ours)
                 os.dup2(errors.fileno(), 2)
                 with os.fdopen(theirs, "w") as out:
-                    work(domain, operator, start, stop, only_engine, out)
+                    work(domain, operator, indices, only_engine, out)
                 code = 0
             except BaseException:
                 traceback.print_exc()
@@ -139,11 +140,11 @@ def run_in_child(domain, operator, start, stop, only_engine):
 
 def run_operator(arguments):
     """All cases of an operator, in a process of its own that is started again if an engine dies."""
-    domain, operator, start, stop, only_engine = arguments
+    domain, operator, indices, only_engine = arguments
     results, crashes = [], []
-    while start < stop:
-        output, code, errors = run_in_child(domain, operator, start, stop, only_engine)
-        last = None
+    while indices:
+        output, code, errors = run_in_child(domain, operator, indices, only_engine)
+        last, done = None, 0
         for line in output.splitlines():
             try:
                 last = json.loads(line)
@@ -151,14 +152,16 @@ def run_operator(arguments):
                 break
             if "answers" in last:
                 results.append(last)
-                start = last["index"] + 1
-        if start < stop:
+                done += 1
+        if done < len(indices):
             stage = last.get("stage", "?") if last else "the start"
-            start = (last["index"] if last else start) + 1
             # A reference that dies gives no answer; Sardonyx and the generator may not die.
-            crashes.append({"index": start - 1, "stage": stage, "code": code, "errors": errors})
+            crashes.append({"index": indices[done], "stage": stage, "code": code,
+                            "errors": errors})
             if stage not in REFERENCE_NAMES:
                 break
+            done += 1
+        indices = indices[done:]
     return domain, operator, results, crashes
 
 
@@ -200,17 +203,40 @@ def _proto(value, name):
     return _tensor(name, value).SerializeToString()
 
 
-def report(all_results, path):
-    """The table per operator and the explained disagreements, as Markdown."""
+def report(all_results, died, path):
+    """The sum, the explained disagreements and the table per operator, as Markdown."""
     import explained
-    lines = ["| operator | cases | explained |", "|---|---|---|"]
-    for (domain, operator), results in sorted(all_results.items()):
-        counted = [r for r in results if r["answers"]]
-        told = sum(bool(r["explained"]) for r in counted)
-        lines.append(f"| {(domain + '.') if domain else ''}{operator} | {len(counted)} | {told} |")
-    lines += ["", "## Disagreements, and why the reference is wrong", ""]
+    import onnx
+    import onnxruntime
+    everything = [r for results in all_results.values() for r in results]
+    counted = [r for r in everything if r["answers"]]
+    told = sum(bool(r["explained"]) for r in counted)
+    reasons = collections.defaultdict(list)
     for entry in explained.ENTRIES:
-        lines.append(f"- **{entry.operator}**, {entry.reference} ({entry.hits} cases): {entry.reason}")
+        reasons[entry.reference, entry.reason].append(entry)
+    lines = [
+        "# Random cases against two references", "",
+        f"Written by `make differential`: {len(everything) + died} random cases over {len(all_results)} "
+        f"operators, in all their versions and types, compared with ONNX Runtime "
+        f"{onnxruntime.__version__} and onnx.reference of ONNX {onnx.__version__}. A case counts if "
+        "at least one of the two answers. Repeat one with `tests/differential/run.py --operator NAME "
+        "--case N`.", "",
+        "| | cases |", "|---|---|",
+        f"| that count | {len(counted)} |",
+        f"| answered by both references | {sum(r['answers'] == 2 for r in counted)} |",
+        f"| without an answer of either | {len(everything) - len(counted)} |",
+        f"| that end a reference's process | {died} |",
+        f"| in which a reference is wrong, for one of {len(reasons)} reasons below | {told} |",
+        f"| in which Sardonyx is wrong | {sum(bool(r['mistakes']) for r in counted)} |",
+        "", "## Where a reference is wrong, and why", ""]
+    for (reference, reason), entries in sorted(reasons.items()):
+        names = ", ".join(entry.operator for entry in entries)
+        lines.append(f"- **{names}**, {reference} ({sum(e.hits for e in entries)} cases): {reason}")
+    lines += ["", "## Operators", "", "| operator | cases | explained |", "|---|---|---|"]
+    for (domain, operator), results in sorted(all_results.items()):
+        good = [r for r in results if r["answers"]]
+        lines.append(f"| {(domain + '.') if domain else ''}{operator} | {len(good)} | "
+                     f"{sum(bool(r['explained']) for r in good)} |")
     pathlib.Path(path).write_text("\n".join(lines) + "\n")
 
 
@@ -232,6 +258,7 @@ def main():
     parser.add_argument("--dump")
     parser.add_argument("--only-engine", action="store_true")
     parser.add_argument("--report")
+    parser.add_argument("--at-least", type=int, default=0, help="cases that must count")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     options = parser.parse_args()
     import explained
@@ -248,7 +275,10 @@ def main():
             dump(options.dump, case, model, inputs)
         print(json.dumps(judge(case, model, inputs, options.only_engine, lambda _: None), indent=1))
         return 0
-    jobs = [(*key, 0, options.per_operator, options.only_engine) for key in chosen]
+    full = options.per_operator >= FULL
+    jobs = [(*key, [*range(options.per_operator),
+                    *(explained.showing(*key, options.per_operator) if full else [])],
+             options.only_engine) for key in chosen]
     all_results, failures, counts = {}, [], collections.Counter()
     with multiprocessing.Pool(options.jobs) as pool:
         for domain, operator, results, crashes in pool.imap_unordered(run_operator, jobs):
@@ -272,9 +302,11 @@ def main():
                 failures.append(f"{operator}: no reference answers any of {len(results)} cases")
     if not options.operator:
         failures += [f"{domain}.{name}: no generator" for domain, name in missing()]
+    if counts["cases"] < options.at_least:
+        failures.append(f"{counts['cases']} cases count, not {options.at_least}")
     if options.report:
-        report(all_results, options.report)
-    if not options.operator and not options.only_engine and options.per_operator >= 100:
+        report(all_results, counts["a reference died"], options.report)
+    if not options.operator and not options.only_engine and full:
         failures += [f"explained: nothing shows '{e.operator}, {e.reference}: {e.reason}'"
                      for e in explained.ENTRIES if not e.hits]
     for failure in failures:

@@ -410,7 +410,7 @@ def _strings_of_one_round(case, ours, theirs):
 
 @explained("Scan", REFERENCE,
            "version 8 has a batch axis before the sequence axis; the evaluator follows version 9 in "
-           "all versions and scans the batches")
+           "all versions and scans the batches", shown_by=152)
 def _scans_batches(case, ours, theirs):
     return case.version == 8
 

@@ -156,7 +156,8 @@ def causal_conv(random, schema):
 
 @explained("ConvInteger", REFERENCE,
            "one zero point for each output channel belongs to the weight's axis 0; the evaluator "
-           "expands it for two spatial axes only, so that with one or three it meets the wrong axis")
+           "expands it for two spatial axes only, so that with one or three it meets the wrong axis",
+           shown_by=290)
 def _zero_point_on_wrong_axis(case, ours, theirs):
     zero = case.inputs[3]
     return zero is not None and zero.ndim == 1 and case.inputs[1].ndim != 4
@@ -188,6 +189,7 @@ def _groups(case, ours, theirs):
 
 @explained("ConvTranspose", REFERENCE,
            "output_shape makes pads be generated, and given ones ignored; the evaluator generates "
-           "them only if auto_pad is SAME_UPPER or SAME_LOWER, and crops at the end otherwise")
+           "them only if auto_pad is SAME_UPPER or SAME_LOWER, and crops at the end otherwise",
+           shown_by=254)
 def _no_generated_pads(case, ours, theirs):
     return "output_shape" in case.attributes and "SAME" not in case.attributes.get("auto_pad", "")

@@ -150,7 +150,7 @@ def _scores_of_two_classes(case, ours, theirs):
     return len(case.attributes["intercepts"]) == 1 and ours[1].shape[-1] == 2
 
 
-@explained(("LinearClassifier", "SVMClassifier"), REFERENCE,
+@explained("LinearClassifier", REFERENCE,
            "labels without an element are strings all the same; numpy makes float64 of an empty list",
            domain=DOMAIN)
 def _no_labels(case, ours, theirs):
@@ -172,7 +172,8 @@ def _vector_in_vector_out(case, ours, theirs):
 
 @explained(("LinearClassifier", "LinearRegressor"), ORT,
            "PROBIT is computed by ONNX Runtime in float32, where the terms of the formula cancel for "
-           "scores near 1/2 (results agree to a thousandth)", domain=DOMAIN)
+           "scores near 1/2 (results agree to a thousandth)", domain=DOMAIN,
+           shown_by={"LinearRegressor": 160})
 def _cancels(case, ours, theirs):
     return (case.attributes.get("post_transform") == "PROBIT"
             and np.allclose(ours[-1], theirs[-1], rtol=1e-3, atol=1e-3))
@@ -215,7 +216,7 @@ def _one_score(case):
 
 @explained("SVMClassifier", REFERENCE,
            "the vote decides between two classes; the evaluator always answers the second one if no "
-           "coefficient is negative", domain=DOMAIN)
+           "coefficient is negative", domain=DOMAIN, shown_by=221)
 def _always_the_second(case, ours, theirs):
     names = next(v for k, v in case.attributes.items() if k.startswith("classlabels_"))
     return (_one_score(case) and min(case.attributes["coefficients"]) >= 0
@@ -226,6 +227,6 @@ def _always_the_second(case, ours, theirs):
            "how one score gives the scores of two classes, and what a transform makes of them, is not "
            "said; the evaluator transforms -s and s, ONNX Runtime has 1 - s and s for SOFTMAX and "
            "SOFTMAX_ZERO, and Sardonyx does as ONNX Runtime does, for which such models are made",
-           domain=DOMAIN)
+           domain=DOMAIN, shown_by=225)
 def _scores_of_one(case, ours, theirs):
     return _one_score(case) and case.attributes.get("post_transform") in ("SOFTMAX", "SOFTMAX_ZERO")

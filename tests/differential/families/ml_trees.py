@@ -250,13 +250,6 @@ def _cancels(case, ours, theirs):
             and np.allclose(ours[-1], theirs[-1], rtol=1e-3, atol=1e-3))
 
 
-@explained("TreeEnsembleClassifier", REFERENCE,
-           "PROBIT is computed by the evaluator in float32, where the terms of the formula cancel for "
-           "scores near 1/2 (results agree to a thousandth)", domain=DOMAIN)
-def _cancels_here_too(case, ours, theirs):
-    return _cancels(case, ours, theirs)
-
-
 @explained("TreeEnsemble", ORT,
            "scores of float64 trees are transformed in float64; ONNX Runtime does so in float32",
            domain=DOMAIN)
@@ -363,7 +356,8 @@ def _ends_at_zero(case, ours, theirs):
 
 @explained("TreeEnsemble", ORT,
            "BRANCH_MEMBER asks whether the feature is a member of the set; ONNX Runtime cuts off the "
-           "fraction of the feature first, so that -2.5 passes for -2", domain=DOMAIN)
+           "fraction of the feature first, so that -2.5 passes for -2", domain=DOMAIN,
+           shown_by=262)
 def _member_without_fraction(case, ours, theirs):
     members = case.attributes.get("membership_values")
     x = case.inputs[0][np.isfinite(case.inputs[0])]

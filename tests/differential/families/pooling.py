@@ -121,7 +121,8 @@ def max_unpool(random, schema):
 
 @explained(("MaxPool", "AveragePool", "LpPool"), ORT,
            "SAME_UPPER and SAME_LOWER give ceil(input / stride) outputs; ONNX Runtime computes the "
-           "padding for the kernel without its dilation, and so gets fewer")
+           "padding for the kernel without its dilation, and so gets fewer",
+           shown_by={"AveragePool": 213})
 def _same_without_dilation(case, ours, theirs):
     return is_same(case) and is_dilated(case)
 
@@ -129,7 +130,8 @@ def _same_without_dilation(case, ours, theirs):
 @explained(("MaxPool", "AveragePool", "LpPool"), ORT,
            "where the stride is larger than the kernel, SAME_UPPER and SAME_LOWER need no padding; "
            "ONNX Runtime takes a negative one and skips the first elements (the standard's shape "
-           "inference bounds it by zero, and pads are zero or more)")
+           "inference bounds it by zero, and pads are zero or more)",
+           shown_by={"MaxPool": 666, "LpPool": 676})
 def _same_with_negative_padding(case, ours, theirs):
     return is_same(case) and any((-(-size // stride) - 1) * stride + kernel < size
                                  for size, kernel, stride, *_ in axes_of(case))

@@ -106,7 +106,8 @@ def _nothing_written(case, ours, theirs):
 
 
 @explained("Gemm", ORT,
-           "Y = beta * C where the inner size is 0; ONNX Runtime returns C without the factor")
+           "Y = beta * C where the inner size is 0; ONNX Runtime returns C without the factor",
+           shown_by=390)
 def _no_beta_of_empty(case, ours, theirs):
     inner = case.inputs[0].shape[0 if case.attributes.get("transA") else 1]
     return inner == 0 and case.attributes.get("beta", 1.0) != 1.0
@@ -129,7 +130,8 @@ def _scales_in_half(case, ours, theirs):
     return np.abs(ours[0].astype(int) - theirs[0].astype(int)).max() <= 2
 
 
-@explained("QLinearMatMul", REFERENCE, "the evaluator casts factors of 8-bit floats to integers")
+@explained("QLinearMatMul", REFERENCE, "the evaluator casts factors of 8-bit floats to integers",
+           shown_by=566)
 def _floats_as_integers(case, ours, theirs):
     return any(case.inputs[i].dtype not in (np.int8, np.uint8) for i in (0, 3))
 

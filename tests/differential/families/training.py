@@ -49,7 +49,7 @@ def _near(ours, theirs, step):
                for o, t in zip(ours, theirs))
 
 
-@explained(("Adagrad", "Adam", "Momentum"), REFERENCE,
+@explained(("Adam", "Momentum"), REFERENCE,
            "outputs have the type of the tensors that are optimized; the evaluator gives what numpy "
            "makes of the tensors together with the learning rate and the powers of the coefficients "
            "(float64), or float32 for several tensors", domain=DOMAIN)
