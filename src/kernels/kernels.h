@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "kernels/elementwise.h"
+#include "kernels/taps.h"
 #include "kernels/tile.h"
 
 typedef struct sdx_kernels {
