@@ -6,6 +6,7 @@
 
 #include "kernels/depthwise.h"
 #include "kernels/elementwise.h"
+#include "kernels/taps.h"
 #include "kernels/tile.h"
 #include "kernels/winograd.h"
 

@@ -15,11 +15,14 @@
 #define DEFINE_mul x *y
 #define DEFINE_mul_wrap 1u * x *y /* 16-bit operands would multiply as signed int */
 
-SDX_EW_FLOATS(KERNEL, add)
+SDX_VECTOR_BINARY(add_f32, SDX_F32_ADD)
+KERNEL(add, f64, double, FLOAT64)
 SDX_EW_UNSIGNED(KERNEL, add)
-SDX_EW_FLOATS(KERNEL, sub)
+SDX_VECTOR_BINARY(sub_f32, SDX_F32_SUB)
+KERNEL(sub, f64, double, FLOAT64)
 SDX_EW_UNSIGNED(KERNEL, sub)
-SDX_EW_FLOATS(KERNEL, mul)
+SDX_VECTOR_BINARY(mul_f32, SDX_F32_MUL)
+KERNEL(mul, f64, double, FLOAT64)
 SDX_EW_UNSIGNED(KERNEL, mul_wrap)
 
 static const sdx_binary_op add_op = {
@@ -41,7 +44,8 @@ SDX_BINARY(mul, SDX_T_NUMERIC, mul_op);
 #define DEFINE_div x / y
 #define DEFINE_div_signed y == -1 ? (T)(0u - (uint64_t)x) : (T)(x / y) /* the least one wraps */
 
-SDX_EW_FLOATS(KERNEL, div)
+SDX_VECTOR_BINARY(div_f32, SDX_F32_DIV)
+KERNEL(div, f64, double, FLOAT64)
 SDX_EW_UNSIGNED(KERNEL, div)
 SDX_EW_SIGNED(KERNEL, div_signed)
 

@@ -28,8 +28,10 @@ static inline int64_t power_int(int64_t x, int64_t y) {
     SDX_BINARY_KERNEL(op##_##suffix, TYPE, T, sdx_binary_params, DEFINE_##op)
 
 SDX_EW_FLOATS(BINARY, any)
-SDX_EW_FLOATS(UNARY, square)
-SDX_EW_FLOATS(UNARY, cube)
+SDX_VECTOR_UNARY(square_f32, sdx_binary_params, SDX_F32_SQUARE, 0, 0)
+UNARY(square, f64, double, FLOAT64)
+SDX_VECTOR_UNARY(cube_f32, sdx_binary_params, SDX_F32_CUBE, 0, 0)
+UNARY(cube, f64, double, FLOAT64)
 SDX_EW_FLOATS(UNARY, root)
 SDX_BINARY_KERNEL(pow_i64, int64_t, int64_t, sdx_binary_params, power_int(x, y))
 

@@ -4,6 +4,8 @@
  * inner loops, and no element ever costs an index division. */
 #include "ops/elementwise.h"
 
+#include "kernels/kernels.h"
+
 /* ---- building ------------------------------------------------------------------------------ */
 
 void sdx_ew_begin(sdx_ew *ew, const sdx_tensor *out) {
@@ -166,6 +168,24 @@ void sdx_ew_run(sdx_call *call, sdx_ew *ew, size_t grain) {
     if (ew->count == 0) return;
     sdx_ew_collapse(ew);
     sdx_call_parallel(call, ew->count, grain != 0 ? grain : SDX_EW_GRAIN, run_piece, ew);
+}
+
+/* ---- kernels by instruction set ------------------------------------------------------------- */
+
+void sdx_ew_f32_unary(const sdx_tile *t, sdx_f32_function function, float a, float b) {
+    const sdx_kernels *kernels = sdx_kernels_get();
+    for (size_t r = 0; r < t->rows; r++)
+        kernels->f32_unary(function, (const float *)t->in[0] + r * t->row[0],
+                           (float *)t->out + r * t->out_row, t->n, a, b);
+}
+
+void sdx_ew_f32_binary(const sdx_tile *t, sdx_f32_operator operator) {
+    const sdx_f32_pairs job = {.operator = operator,
+                               .a = t->in[0], .b = t->in[1], .out = t->out,
+                               .rows = t->rows, .n = t->n,
+                               .a_row = t->row[0], .b_row = t->row[1], .out_row = t->out_row,
+                               .a_step = t->step[0], .b_step = t->step[1]};
+    sdx_kernels_get()->f32_binary(&job);
 }
 
 /* ---- kernels by type ----------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #ifndef SDX_OPS_ELEMENTWISE_H
 #define SDX_OPS_ELEMENTWISE_H
 
+#include "kernels/elementwise.h"
 #include "ops/op.h"
 
 #define SDX_EW_INPUTS 3 /* operands of one kernel at most */
@@ -33,7 +34,8 @@ typedef struct sdx_ew_kernels {
 } sdx_ew_kernels;
 
 #define SDX_EW_GRAIN ((size_t)1 << 15)       /* memory-bound: add, compare, … */
-#define SDX_EW_GRAIN_HEAVY ((size_t)1 << 12) /* a call of libm per element */
+#define SDX_EW_GRAIN_MIDDLE ((size_t)1 << 14) /* an exponential in vector code */
+#define SDX_EW_GRAIN_HEAVY ((size_t)1 << 12)  /* a call of libm per element */
 
 /* The loop carries nothing from one element to the next, in place or not. */
 #if defined(__GNUC__) && !defined(__clang__) /* clang warns where it cannot make use of it */
@@ -59,32 +61,18 @@ typedef struct sdx_ew_kernels {
         }                                                                                         \
     }
 
-/* float32 kernel in two stages, both vector loops: FUNCTION (of kernels/vexp.h, say) maps an array
- * of ARG, in terms of x, to an array of e; the result is EXPR in terms of x and e. */
-#define SDX_STAGED_KERNEL(name, PARAMS, FUNCTION, ARG, EXPR)                                      \
+/* float32 kernels for the instruction set at hand (kernels/elementwise.h). A and B are parameters of
+ * the function, in terms of p. */
+void sdx_ew_f32_unary(const sdx_tile *t, sdx_f32_function function, float a, float b);
+void sdx_ew_f32_binary(const sdx_tile *t, sdx_f32_operator operator);
+#define SDX_VECTOR_UNARY(name, PARAMS, FUNCTION, A, B)                                            \
     static void name(const sdx_tile *t) {                                                         \
-        typedef float T;                                                                          \
         const PARAMS *p = t->params;                                                              \
-        float stage[SDX_EW_BLOCK];                                                                \
         (void)p;                                                                                  \
-        for (size_t r = 0; r < t->rows; r++) {                                                    \
-            for (size_t at = 0; at < t->n; at += SDX_EW_BLOCK) {                                  \
-                const size_t n = t->n - at < SDX_EW_BLOCK ? t->n - at : SDX_EW_BLOCK;             \
-                const T *a = (const T *)t->in[0] + r * t->row[0] + at;                            \
-                T *o = (T *)t->out + r * t->out_row + at;                                         \
-                SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                      \
-                    const T x = a[i];                                                             \
-                    stage[i] = ARG;                                                               \
-                }                                                                                 \
-                FUNCTION(stage, stage, n);                                                        \
-                SDX_EW_LOOP for (size_t i = 0; i < n; i++) {                                      \
-                    const T x = a[i], e = stage[i];                                               \
-                    (void)x;                                                                      \
-                    o[i] = EXPR;                                                                  \
-                }                                                                                 \
-            }                                                                                     \
-        }                                                                                         \
+        sdx_ew_f32_unary(t, (sdx_f32_function)(FUNCTION), A, B);                                  \
     }
+#define SDX_VECTOR_BINARY(name, OPERATOR)                                                         \
+    static void name(const sdx_tile *t) { sdx_ew_f32_binary(t, OPERATOR); }
 
 /* Kernel of two operands of one type: EXPR in terms of x and y. */
 #define SDX_BINARY_KERNEL(name, TYPE, OUT, PARAMS, EXPR)                                          \
@@ -233,10 +221,6 @@ typedef struct sdx_unary_op {
 sdx_status sdx_unary_prepare(sdx_prep *prep);
 sdx_status sdx_unary_infer(sdx_infer *inf);
 sdx_status sdx_unary_run(sdx_call *call);
-/* erf(z) and erfc(-z) = 1 + erf(z) of n floats, z = in * factor; to about 2 units in the last
- * place, the latter for z below -1 too. (unary_erf.c) */
-void sdx_f32_erf(const float *in, float factor, float *out, size_t n);
-void sdx_f32_one_plus_erf(const float *in, float factor, float *out, size_t n);
 
 #define SDX_UNARY_WITH(id, types, prepare_, table)                                                \
     const sdx_op_def sdx_op_##id = {.min_in = 1,                                                  \

@@ -1,8 +1,44 @@
 /* norm_rows.c - the row normalizer of norm.h for float32 and float64. */
 #include <math.h>
 
+#include "kernels/kernels.h"
 #include "ops/norm.h"
 #include "ops/norm_stats.h"
+
+/* Statistics of a row, and its elements scaled: float32 by the vector kernels. */
+static double f32_sum(const float *x, size_t n) {
+    double sum;
+    sdx_kernels_get()->f32_sum(x, n, &sum);
+    return sum;
+}
+static double f64_sum(const double *x, size_t n) { return sdx_f64_row_sum(x, n, 0); }
+static double f32_deviations(const float *x, size_t n, float mean) {
+    double sum;
+    sdx_kernels_get()->f32_deviations(x, n, mean, &sum);
+    return sum;
+}
+static double f64_deviations(const double *x, size_t n, double mean) {
+    return sdx_f64_row_deviations(x, n, mean);
+}
+static void f32_scaled(const float *x, float *y, size_t n, float mean, float inverse,
+                       const float *scale, const float *bias) {
+    sdx_kernels_get()->f32_normalize(x, y, n, mean, inverse, scale, bias);
+}
+static void f64_scaled(const double *x, double *y, size_t n, double mean, double inverse,
+                       const double *scale, const double *bias) {
+    for (size_t i = 0; i < n; i++) {
+        const double value = (x[i] - mean) * inverse * scale[i];
+        y[i] = bias ? value + bias[i] : value;
+    }
+}
+static void f32_affine(const float *x, float *y, size_t n, float mean, float factor,
+                       float shift) {
+    sdx_kernels_get()->f32_affine(x, y, n, mean, factor, shift);
+}
+static void f64_affine(const double *x, double *y, size_t n, double mean, double factor,
+                       double shift) {
+    for (size_t i = 0; i < n; i++) y[i] = (x[i] - mean) * factor + shift;
+}
 
 #define DEFINE_ROWS(T, f)                                                                         \
     /* Scale and bias by runs. */                                                                 \
@@ -12,18 +48,13 @@
         size_t at = row % n->period * n->runs;                                                    \
         if (scale) scale += at;                                                                   \
         if (bias) bias += at;                                                                     \
-        if (n->run == 1 && scale && bias) {                                                       \
-            for (size_t i = 0; i < n->runs; i++)                                                  \
-                y[i] = (x[i] - mean) * inverse * scale[i] + bias[i];                              \
-            return;                                                                               \
-        }                                                                                         \
         if (n->run == 1 && scale) {                                                               \
-            for (size_t i = 0; i < n->runs; i++) y[i] = (x[i] - mean) * inverse * scale[i];       \
+            f##_scaled(x, y, n->runs, mean, inverse, scale, bias);                                \
             return;                                                                               \
         }                                                                                         \
         for (size_t r = 0; r < n->runs; r++, x += n->run, y += n->run) {                          \
             T factor = scale ? inverse * scale[r] : inverse, shift = bias ? bias[r] : 0;          \
-            for (size_t i = 0; i < n->run; i++) y[i] = (x[i] - mean) * factor + shift;            \
+            f##_affine(x, y, n->run, mean, factor, shift);                                        \
         }                                                                                         \
     }                                                                                             \
     /* Scale and bias at strides of their own; `row` elements lie before x. */                    \
@@ -59,10 +90,10 @@
             T *y = (T *)n->y + row * length;                                                      \
             double mean = 0, spread;                                                              \
             if (n->keep_mean) {                                                                   \
-                spread = sdx_##f##_row_squares(x, length, 0);                                     \
+                spread = f##_deviations(x, length, 0);                                            \
             } else {                                                                              \
-                mean = sdx_##f##_row_sum(x, length, 0) / (double)length;                          \
-                spread = sdx_##f##_row_deviations(x, length, (T)mean);                            \
+                mean = f##_sum(x, length) / (double)length;                                       \
+                spread = f##_deviations(x, length, (T)mean);                                      \
             }                                                                                     \
             double inverse = 1 / sqrt(spread / (double)length + n->epsilon);                      \
             sdx_norm_store(n->mean, row, mean);                                                   \

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "kernels/kernels.h"
 #include "ops/reduce_walk.h"
 
 typedef enum finish { FINISH_NONE, FINISH_MEAN, FINISH_SQRT, FINISH_LOG, FINISH_LOG_SHIFT } finish;
@@ -143,7 +144,8 @@ typedef struct reduce_job {
     const char *in;
     char *out;
     sdx_walk kept, reduced; /* all dims but the innermost */
-    size_t inner, strips;   /* length of the innermost; pieces it is cut into where it is kept */
+    size_t inner;           /* length of the innermost … */
+    size_t strip, strips;   /* … cut into pieces of this length where it is kept */
     size_t total;           /* elements behind one result */
     bool ints;              /* folded as integers */
 } reduce_job;
@@ -187,6 +189,11 @@ static void load_doubles(const reduce_job *job, size_t at, size_t n, double *buf
 }
 
 static double fold_row(const reduce_job *job, sdx_fold fold, size_t at, double acc, double shift) {
+    if (job->dtype == SDX_DTYPE_FLOAT32 && fold == SDX_FOLD_SUM) {
+        double sum;
+        sdx_kernels_get()->f32_sum((const float *)(const void *)job->in + at, job->inner, &sum);
+        return acc + sum;
+    }
     if (job->dtype == SDX_DTYPE_FLOAT32)
         return sdx_fold_row_f32(fold, (const float *)(const void *)job->in + at, job->inner, acc,
                                 shift);
@@ -322,6 +329,12 @@ static void strip_doubles(const reduce_job *job, sdx_walk *reduced, size_t rows,
                           size_t n, size_t o) {
     sdx_fold fold = job->kind->fold;
     double acc[CHUNK], shift[CHUNK];
+    if (fold == SDX_FOLD_SUM && job->dtype == SDX_DTYPE_FLOAT32 && reduced->rank == 1) {
+        sdx_kernels_get()->f32_column_sums((const float *)(const void *)job->in + at, rows,
+                                           reduced->stride[0], n, acc);
+        for (size_t i = 0; i < n; i++) store_double(job, o + i, acc[i], 0);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         acc[i] = sdx_fold_start(fold);
         shift[i] = sdx_fold_start(SDX_FOLD_MAX);
@@ -353,7 +366,8 @@ static void strips_body(void *arg, size_t begin, size_t end) {
     sdx_walk_start(&kept, outer);
     if (rows > 0) sdx_walk_start(&reduced, 0);
     for (size_t s = begin; s < end; s++) {
-        size_t at = strip * CHUNK, n = job->inner - at < CHUNK ? job->inner - at : CHUNK;
+        size_t at = strip * job->strip;
+        size_t n = job->inner - at < job->strip ? job->inner - at : job->strip;
         (job->ints ? strip_ints : strip_doubles)(job, &reduced, rows, kept.at + at, n,
                                                  outer * job->inner + at);
         if (++strip < job->strips) continue;
@@ -422,8 +436,10 @@ static sdx_status reduce_run(sdx_call *call) {
     job.total = in->count / out->count;
     job.ints = !sdx_dtypes_has(SDX_T_FLOATS, in->dtype) && kind->fold != SDX_FOLD_EXP;
     if (plan_dims(&job, in, reduced)) {
-        job.strips = (job.inner + CHUNK - 1) / CHUNK;
-        size_t work = (job.inner < CHUNK ? job.inner : CHUNK) * (job.total + 1);
+        /* Narrow where columns are long, so that even few of them are several threads' work. */
+        job.strip = job.total >= 256 ? CHUNK / 8 : CHUNK;
+        job.strips = (job.inner + job.strip - 1) / job.strip;
+        size_t work = (job.inner < job.strip ? job.inner : job.strip) * (job.total + 1);
         sdx_call_parallel(call, sdx_walk_count(&job.kept) * job.strips, 32768 / work + 1,
                           strips_body, &job);
     } else {

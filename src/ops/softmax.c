@@ -1,9 +1,9 @@
 /* softmax.c - Softmax, LogSoftmax and Hardmax: versions 1 and 11 over the tail of the dims as one
- * row, version 13 over one axis. The tensor is seen as outer x axis x inner; float32 runs on the
- * vector exponential, the other types through one generic body. Safe in place. */
+ * row, version 13 over one axis. The tensor is seen as outer x axis x inner; float32 runs on
+ * vector kernels, the other types through one generic body. Safe in place. */
 #include <math.h>
 
-#include "kernels/vexp.h"
+#include "kernels/kernels.h"
 #include "ops/op.h"
 
 typedef enum softmax_kind { SOFTMAX, LOG_SOFTMAX, HARDMAX } softmax_kind;
@@ -45,62 +45,27 @@ static void hard_row(const float *x, float *y, size_t n) {
     y[best] = 1;
 }
 
-static void soft_row(const float *x, float *y, size_t n) {
-    float scale = 1.0f / sdx_f32_exp_sum(x, sdx_f32_max(x, n), y, n);
-    for (size_t k = 0; k < n; k++) y[k] *= scale;
-}
-
-static void log_row(const float *x, float *y, size_t n) {
-    float max = sdx_f32_max(x, n), part[256];
-    double sum = 0;
-    for (size_t k = 0; k < n; k += 256)
-        sum += (double)sdx_f32_exp_sum(x + k, max, part, n - k < 256 ? n - k : 256);
-    float log_sum = (float)log(sum);
-    for (size_t k = 0; k < n; k++) y[k] = (x[k] - max) - log_sum;
-}
-
 static void rows_f32(void *arg, size_t begin, size_t end) {
     const softmax_job *job = arg;
-    void (*row)(const float *, float *, size_t) =
-        job->kind == SOFTMAX ? soft_row : job->kind == LOG_SOFTMAX ? log_row : hard_row;
-    for (size_t r = begin; r < end; r++)
-        row((const float *)job->in + r * job->axis, (float *)job->out + r * job->axis, job->axis);
+    const float *x = (const float *)job->in + begin * job->axis;
+    float *y = (float *)job->out + begin * job->axis;
+    if (job->kind == HARDMAX)
+        for (size_t r = begin; r < end; r++, x += job->axis, y += job->axis)
+            hard_row(x, y, job->axis);
+    else
+        sdx_kernels_get()->f32_softmax(x, y, end - begin, job->axis, job->kind == LOG_SOFTMAX);
 }
 
-/* n adjacent columns, inner apart from one row to the next. */
-static void strip_f32(const softmax_job *job, const float *x, float *y, size_t n) {
-    float max[STRIP], part[STRIP], sum[STRIP] = {0};
-    size_t step = job->inner;
-    memcpy(max, x, n * sizeof(float));
-    for (size_t k = 1; k < job->axis; k++)
-        for (size_t j = 0; j < n; j++) {
-            float v = x[k * step + j];
-            max[j] = v > max[j] || v != v ? v : max[j];
-        }
-    for (size_t k = 0; k < job->axis; k++) {
-        float *e = job->kind == SOFTMAX ? y + k * step : part;
-        for (size_t j = 0; j < n; j++) part[j] = x[k * step + j] - max[j];
-        sdx_f32_exp(part, e, n);
-        for (size_t j = 0; j < n; j++) sum[j] += e[j];
-    }
-    for (size_t j = 0; j < n; j++) sum[j] = job->kind == SOFTMAX ? 1.0f / sum[j] : logf(sum[j]);
-    for (size_t k = 0; k < job->axis; k++) {
-        const float *from = x + k * step;
-        float *to = y + k * step;
-        if (job->kind == SOFTMAX)
-            for (size_t j = 0; j < n; j++) to[j] *= sum[j];
-        else
-            for (size_t j = 0; j < n; j++) to[j] = (from[j] - max[j]) - sum[j];
-    }
-}
-
+/* Strips of adjacent columns, inner apart from one row to the next. */
 static void strips_f32(void *arg, size_t begin, size_t end) {
     const softmax_job *job = arg;
     for (size_t s = begin; s < end; s++) {
         size_t at = s % job->strips * STRIP;
         size_t n = job->inner - at < STRIP ? job->inner - at : STRIP;
         size_t offset = s / job->strips * job->axis * job->inner + at;
-        strip_f32(job, (const float *)job->in + offset, (float *)job->out + offset, n);
+        sdx_kernels_get()->f32_softmax_columns((const float *)job->in + offset,
+                                               (float *)job->out + offset, job->axis, job->inner,
+                                               n, job->kind == LOG_SOFTMAX);
     }
 }
 
@@ -170,11 +135,11 @@ static sdx_status softmax_run(sdx_call *call) {
     case SDX_DTYPE_BFLOAT16: sdx_call_parallel(call, columns, grain, columns_bf16, &job); break;
     default:
         if (job.inner == 1)
-            sdx_call_parallel(call, columns, 2 * grain, rows_f32, &job);
+            sdx_call_parallel(call, columns, 4 * grain, rows_f32, &job);
         else if (job.kind == HARDMAX)
             sdx_call_parallel(call, columns, grain, columns_f32, &job);
         else
-            sdx_call_parallel(call, columns / job.inner * job.strips, grain / STRIP + 1,
+            sdx_call_parallel(call, columns / job.inner * job.strips, 4 * grain / STRIP + 1,
                               strips_f32, &job);
     }
     return SDX_STATUS_OK;

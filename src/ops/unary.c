@@ -1,10 +1,9 @@
 /* unary.c - operators that map each element by itself: what they share, and the ones that are one
- * function of libm (exponentials, roots, trigonometry, …; the commonest of them over arrays, from
- * kernels/vexp.h, in float32). Activations are in unary_activation.c, the
- * exact ones (signs, roundings, tests) in unary_exact.c. */
+ * function of libm (exponentials, roots, trigonometry, …; in float32 the commonest of them are
+ * vector kernels). Activations are in unary_activation.c, the exact ones (signs, roundings, tests)
+ * in unary_exact.c. */
 #include <tgmath.h>
 
-#include "kernels/vexp.h"
 #include "ops/elementwise.h"
 
 sdx_status sdx_unary_prepare(sdx_prep *prep) {
@@ -38,28 +37,21 @@ sdx_status sdx_unary_run(sdx_call *call) {
 /* op is the type-generic name: float calls expf where double calls exp. */
 #define KERNEL(op, suffix, TYPE, DTYPE)                                                           \
     SDX_UNARY_KERNEL(op##_##suffix, TYPE, T, sdx_unary_params, op(x))
-#define MATH_OF(op, types, effort)                                                                \
+#define MATH(op)                                                                                  \
     SDX_EW_FLOATS(KERNEL, op)                                                                     \
+    static const sdx_unary_op op##_op = {                                                         \
+        .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, op)}, .grain = SDX_EW_GRAIN_HEAVY}};       \
+    SDX_UNARY(op, SDX_T_FLOATS, op##_op)
+/* float32 by a vector kernel in place of libm. */
+#define VECTOR(op, FUNCTION, types, effort)                                                       \
+    SDX_VECTOR_UNARY(op##_f32, sdx_unary_params, FUNCTION, 0, 0)                                  \
+    KERNEL(op, f64, double, FLOAT64)                                                              \
     static const sdx_unary_op op##_op = {                                                         \
         .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, op)}, .grain = effort}};                   \
     SDX_UNARY(op, types, op##_op)
-#define MATH(op) MATH_OF(op, SDX_T_FLOATS, SDX_EW_GRAIN_HEAVY)
-/* float32 by a function over whole arrays in place of libm. */
-#define ARRAYS(op, FUNCTION, types)                                                               \
-    static void op##_f32(const sdx_tile *t) {                                                     \
-        for (size_t r = 0; r < t->rows; r++)                                                      \
-            FUNCTION((const float *)t->in[0] + r * t->row[0],                                     \
-                     (float *)t->out + r * t->out_row, t->n);                                     \
-    }                                                                                             \
-    KERNEL(op, f64, double, FLOAT64)                                                              \
-    static const sdx_unary_op op##_op = {                                                         \
-        .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, op)}, .grain = SDX_EW_GRAIN_HEAVY}};       \
-    SDX_UNARY(op, types, op##_op)
 
-static void erf_array(const float *in, float *out, size_t n) { sdx_f32_erf(in, 1, out, n); }
-
-ARRAYS(exp, sdx_f32_exp, SDX_T_FLOATS);
-MATH(log);
+VECTOR(exp, SDX_F32_EXP, SDX_T_FLOATS, SDX_EW_GRAIN_MIDDLE);
+VECTOR(log, SDX_F32_LOG, SDX_T_FLOATS, SDX_EW_GRAIN_MIDDLE);
 MATH(sin);
 MATH(cos);
 MATH(tan);
@@ -68,12 +60,12 @@ MATH(acos);
 MATH(atan);
 MATH(sinh);
 MATH(cosh);
-ARRAYS(tanh, sdx_f32_tanh, SDX_T_FLOATS);
+VECTOR(tanh, SDX_ACT_TANH, SDX_T_FLOATS, SDX_EW_GRAIN_MIDDLE);
 MATH(asinh);
 MATH(acosh);
 MATH(atanh);
-MATH_OF(sqrt, SDX_T_FLOATS, SDX_EW_GRAIN);
-MATH_OF(floor, SDX_T_FLOATS, SDX_EW_GRAIN);
-MATH_OF(ceil, SDX_T_FLOATS, SDX_EW_GRAIN);
+VECTOR(sqrt, SDX_F32_SQRT, SDX_T_FLOATS, SDX_EW_GRAIN);
+VECTOR(floor, SDX_F32_FLOOR, SDX_T_FLOATS, SDX_EW_GRAIN);
+VECTOR(ceil, SDX_F32_CEIL, SDX_T_FLOATS, SDX_EW_GRAIN);
 /* Version 9 lets integers in too; they go through double and back. */
-ARRAYS(erf, erf_array, SDX_T_NUMERIC);
+VECTOR(erf, SDX_F32_ERF, SDX_T_NUMERIC, SDX_EW_GRAIN_MIDDLE);

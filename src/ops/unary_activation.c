@@ -3,15 +3,15 @@
  * lead to x itself. */
 #include <tgmath.h>
 
-#include "kernels/vexp.h"
 #include "ops/elementwise.h"
 
 #define A ((T)p->value[0])
 #define B ((T)p->value[1])
 #define KERNEL(op, suffix, TYPE, DTYPE)                                                           \
     SDX_UNARY_KERNEL(op##_##suffix, TYPE, T, sdx_unary_params, DEFINE_##op)
-#define STAGED(op, FUNCTION, ARG, EXPR)                                                           \
-    SDX_STAGED_KERNEL(op##_f32, sdx_unary_params, FUNCTION, ARG, EXPR)                            \
+/* float32 by a vector kernel, float64 by the definition. */
+#define VECTOR(op, FUNCTION)                                                                      \
+    SDX_VECTOR_UNARY(op##_f32, sdx_unary_params, FUNCTION, p->value[0], p->value[1])              \
     KERNEL(op, f64, double, FLOAT64)
 #define KERNELS(op, effort) {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, op)}, .grain = (effort)}
 /* An operator with up to two float attributes: name, default, name, default. */
@@ -22,7 +22,7 @@
     SDX_UNARY(op, types, op##_op)
 #define PLAIN(op, effort) ACTIVATION(op, SDX_T_FLOATS, effort, NULL, 0, NULL, 0)
 #define LIGHT SDX_EW_GRAIN
-#define HEAVY SDX_EW_GRAIN_HEAVY
+#define HEAVY SDX_EW_GRAIN_MIDDLE
 
 /* ---- without transcendental functions ------------------------------------------------------- */
 
@@ -36,10 +36,10 @@
 #define DEFINE_thresholded_relu x > A ? x : 0
 #define DEFINE_shrink x < -A ? x + B : x > A ? x - B : 0
 
-SDX_EW_FLOATS(KERNEL, softsign)
-SDX_EW_FLOATS(KERNEL, hard_swish)
-SDX_EW_FLOATS(KERNEL, hard_sigmoid)
-SDX_EW_FLOATS(KERNEL, leaky_relu)
+VECTOR(softsign, SDX_F32_SOFTSIGN)
+VECTOR(hard_swish, SDX_ACT_HARD_SWISH)
+VECTOR(hard_sigmoid, SDX_ACT_HARD_SIGMOID)
+VECTOR(leaky_relu, SDX_ACT_LEAKY)
 SDX_EW_FLOATS(KERNEL, thresholded_relu)
 SDX_EW_FLOATS(KERNEL, shrink)
 
@@ -63,18 +63,13 @@ ACTIVATION(shrink, SDX_T_NUMERIC, LIGHT, "lambd", 0.5f, "bias", 0);
 #define DEFINE_selu B *(x > 0 ? x : A * expm1(x))
 #define DEFINE_celu x > 0 ? x : A *expm1(x / A)
 
-/* expm1(z) from the tangent of half of z <= 0, and tanh(log(1 + w)) from w: no cancellation. */
-#define NOT_ABOVE(v, limit) ((v) > (limit) ? (limit) : (v))
-#define EXPM1(e) (2 * (e) / (1 - (e)))
-#define MISH(x, w) ((x) * ((w) * ((w) + 2) / ((w) * ((w) + 2) + 2)))
-
-SDX_EW_FLOATS(KERNEL, softplus)
-STAGED(mish, sdx_f32_exp, NOT_ABOVE(x, 20.0f), MISH(x, e))
-STAGED(sigmoid, sdx_f32_sigmoid, x, e)
-STAGED(swish, sdx_f32_sigmoid, A *x, x *e)
-STAGED(elu, sdx_f32_tanh, NOT_ABOVE(x, 0.0f) / 2, x < 0 ? A * EXPM1(e) : x)
-STAGED(selu, sdx_f32_tanh, NOT_ABOVE(x, 0.0f) / 2, B *(x > 0 ? x : A *EXPM1(e)))
-STAGED(celu, sdx_f32_tanh, NOT_ABOVE(x, 0.0f) / A / 2, x > 0 ? x : A *EXPM1(e))
+VECTOR(softplus, SDX_F32_SOFTPLUS)
+VECTOR(mish, SDX_F32_MISH)
+VECTOR(sigmoid, SDX_ACT_SIGMOID)
+VECTOR(swish, SDX_ACT_SWISH)
+VECTOR(elu, SDX_F32_ELU)
+VECTOR(selu, SDX_F32_SELU)
+VECTOR(celu, SDX_F32_CELU)
 
 PLAIN(softplus, HEAVY);
 PLAIN(mish, HEAVY);
@@ -95,7 +90,8 @@ SDX_UNARY(selu_1, SDX_T_FLOATS, selu_1_op);
 
 #define DEFINE_relu POSITIVE(x)
 
-SDX_EW_FLOATS(KERNEL, relu)
+SDX_VECTOR_UNARY(relu_f32, sdx_unary_params, SDX_ACT_CLIP, 0, INFINITY)
+KERNEL(relu, f64, double, FLOAT64)
 SDX_EW_SIGNED(KERNEL, relu)
 
 static sdx_expr relu_content(sdx_infer *inf, sdx_expr a, sdx_expr b) {
@@ -115,12 +111,8 @@ SDX_UNARY(relu, SDX_T_FLOATS | SDX_T_SIGNED, relu_op);
 #define GELU_TANH_ARG ((T)0.79788456080286535588 * (x + (T)0.044715 * x * x * x))
 #define DEFINE_gelu_tanh x *((1 + tanh(GELU_TANH_ARG)) / 2)
 
-static void one_plus_erf(const float *in, float *out, size_t n) {
-    sdx_f32_one_plus_erf(in, 0.70710678f, out, n);
-}
-
-STAGED(gelu_erf, one_plus_erf, x, x *(e / 2))
-STAGED(gelu_tanh, sdx_f32_tanh, GELU_TANH_ARG, x *((1 + e) / 2))
+VECTOR(gelu_erf, SDX_ACT_GELU)
+VECTOR(gelu_tanh, SDX_ACT_GELU_TANH)
 
 static sdx_status gelu_prepare(sdx_prep *prep) {
     static const char *const words[] = {"none", "tanh", NULL};

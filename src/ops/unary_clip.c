@@ -19,7 +19,6 @@
             o[i] = raised > most ? most : raised;                                                 \
         }                                                                                         \
     }
-#define LEAST_f32 -INFINITY
 #define LEAST_f64 -(double)INFINITY
 #define LEAST_i8 INT8_MIN
 #define LEAST_i16 INT16_MIN
@@ -29,7 +28,6 @@
 #define LEAST_u16 0
 #define LEAST_u32 0
 #define LEAST_u64 0
-#define MOST_f32 INFINITY
 #define MOST_f64 (double)INFINITY
 #define MOST_i8 INT8_MAX
 #define MOST_i16 INT16_MAX
@@ -40,8 +38,14 @@
 #define MOST_u32 UINT32_MAX
 #define MOST_u64 UINT64_MAX
 
-SDX_EW_FLOATS(CLIP, clip)
+CLIP(clip, f64, double, FLOAT64)
 SDX_EW_INTS(CLIP, clip)
+
+static void clip_f32(const sdx_tile *t) {
+    sdx_ew_f32_unary(t, (sdx_f32_function)SDX_ACT_CLIP,
+                     t->in[1] ? *(const float *)t->in[1] : -INFINITY,
+                     t->in[2] ? *(const float *)t->in[2] : INFINITY);
+}
 
 static const sdx_ew_kernels clip_kernels = {
     .of = {SDX_EW_FLOATS(SDX_EW_ENTRY, clip) SDX_EW_INTS(SDX_EW_ENTRY, clip)}};

@@ -6,6 +6,10 @@
 
 #define KERNEL(op, suffix, TYPE, DTYPE)                                                           \
     SDX_UNARY_KERNEL(op##_##suffix, TYPE, T, sdx_unary_params, DEFINE_##op)
+/* float32 by a vector kernel, float64 by the definition. */
+#define VECTOR(op, FUNCTION)                                                                      \
+    SDX_VECTOR_UNARY(op##_f32, sdx_unary_params, FUNCTION, 0, 0)                                  \
+    KERNEL(op, f64, double, FLOAT64)
 #define TEST_KERNEL(op, suffix, TYPE, DTYPE)                                                      \
     SDX_UNARY_KERNEL(op##_##suffix, TYPE, uint8_t, sdx_unary_params, DEFINE_##op)
 
@@ -21,10 +25,10 @@
 #define DEFINE_sign_unsigned x != 0
 #define DEFINE_copy x
 
-SDX_EW_FLOATS(KERNEL, abs_float)
+VECTOR(abs_float, SDX_F32_ABS)
 SDX_EW_SIGNED(KERNEL, abs_int)
 SDX_EW_UNSIGNED(KERNEL, copy)
-SDX_EW_FLOATS(KERNEL, neg_float)
+VECTOR(neg_float, SDX_F32_NEG)
 SDX_EW_UNSIGNED(KERNEL, neg_wrap)
 SDX_EW_FLOATS(KERNEL, sign_float)
 SDX_EW_SIGNED(KERNEL, sign_int)
@@ -60,8 +64,8 @@ SDX_UNARY(sign, SDX_T_NUMERIC, sign_op);
 #define DEFINE_round rint(x) /* halves to even, as the default rounding mode has it */
 #define DEFINE_reciprocal 1 / x
 
-SDX_EW_FLOATS(KERNEL, round)
-SDX_EW_FLOATS(KERNEL, reciprocal)
+VECTOR(round, SDX_F32_ROUND)
+VECTOR(reciprocal, SDX_F32_RECIPROCAL)
 
 static const sdx_unary_op round_op = {.kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, round)}}};
 static const sdx_unary_op reciprocal_op = {

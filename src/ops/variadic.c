@@ -22,11 +22,14 @@
 #define DEFINE_max_int x > y ? x : y
 #define DEFINE_sum x + y
 
-SDX_EW_FLOATS(KERNEL, min_float)
-SDX_EW_FLOATS(KERNEL, max_float)
+SDX_VECTOR_BINARY(min_float_f32, SDX_F32_MIN)
+KERNEL(min_float, f64, double, FLOAT64)
+SDX_VECTOR_BINARY(max_float_f32, SDX_F32_MAX)
+KERNEL(max_float, f64, double, FLOAT64)
 SDX_EW_INTS(KERNEL, min_int)
 SDX_EW_INTS(KERNEL, max_int)
-SDX_EW_FLOATS(KERNEL, sum)
+SDX_VECTOR_BINARY(sum_f32, SDX_F32_ADD)
+KERNEL(sum, f64, double, FLOAT64)
 SDX_EW_FLOATS(COPY, copy)
 SDX_EW_UNSIGNED(COPY, copy)
 SDX_EW_FLOATS(DIVIDE, divide)

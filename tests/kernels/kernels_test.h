@@ -37,7 +37,7 @@ double ulp_error(float got, double exact);
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-/* Seconds of one call, the best of many over about `budget` seconds. */
+/* Seconds of one call on this thread, the best of many over about `budget` seconds. */
 double best_time(void (*call)(void *arg), void *arg, double budget);
 
 /* ---- the tests, each run for every instruction set at hand ----------------------------------- */
@@ -48,6 +48,9 @@ void test_activate(const sdx_kernels *set);
 void test_math(const sdx_kernels *set);
 void test_unary(const sdx_kernels *set);
 void test_binary(const sdx_kernels *set);
+void test_sums(const sdx_kernels *set);
+void test_softmax(const sdx_kernels *set);
+void test_pools(const sdx_kernels *set);
 
 void bench_all(const sdx_kernels *set);
 

@@ -72,13 +72,20 @@ double ulp_error(float got, double exact) {
     return fabs((double)got - exact) / ldexp(1.0, exponent - 24);
 }
 
+/* Time of the processor, so that whoever shares it does not count. */
+static double thread_seconds(void) {
+    struct timespec t = {0, 0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 double best_time(void (*call)(void *arg), void *arg, double budget) {
     double best = 1e30, start = sdx_seconds();
     call(arg);
     do {
-        const double before = sdx_seconds();
+        const double before = thread_seconds();
         call(arg);
-        const double took = sdx_seconds() - before;
+        const double took = thread_seconds() - before;
         if (took < best) best = took;
     } while (sdx_seconds() - start < budget);
     return best;
@@ -100,6 +107,9 @@ int main(int count, char **words) {
         {"math", test_math},
         {"unary", test_unary},
         {"binary", test_binary},
+        {"sums", test_sums},
+        {"softmax", test_softmax},
+        {"pools", test_pools},
     };
     if (count > 1 && strcmp(words[1], "--bench") == 0) {
         bench_all(sdx_kernels_get());

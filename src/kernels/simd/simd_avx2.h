@@ -40,4 +40,8 @@ SIMD_INLINE float vf_largest(vf a) {
     return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
 }
 
+/* Vectors of VL / 2 doubles, from floats. */
+typedef __m256d vd;
+SIMD_INLINE vd vd_load_floats(const float *p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+
 #endif

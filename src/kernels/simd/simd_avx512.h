@@ -32,4 +32,8 @@ SIMD_INLINE void vf_store_n(float *p, vf a, size_t n) {
 SIMD_INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 SIMD_INLINE float vf_largest(vf a) { return _mm512_reduce_max_ps(a); }
 
+/* Vectors of VL / 2 doubles, from floats. */
+typedef __m512d vd;
+SIMD_INLINE vd vd_load_floats(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+
 #endif

@@ -51,4 +51,8 @@ SIMD_INLINE float vf_largest(vf a) {
     return x > y ? x : y;
 }
 
+/* Vectors of VL / 2 doubles, from floats. */
+typedef double vd __attribute__((vector_size(16), aligned(16), may_alias));
+SIMD_INLINE vd vd_load_floats(const float *p) { return (vd){(double)p[0], (double)p[1]}; }
+
 #endif

@@ -34,4 +34,8 @@ SIMD_INLINE void vf_store_n(float *p, vf a, size_t n) {
 SIMD_INLINE float vf_sum(vf a) { return vaddvq_f32(a); }
 SIMD_INLINE float vf_largest(vf a) { return vmaxvq_f32(a); }
 
+/* Vectors of VL / 2 doubles, from floats. */
+typedef float64x2_t vd;
+SIMD_INLINE vd vd_load_floats(const float *p) { return vcvt_f64_f32(vld1_f32(p)); }
+
 #endif
