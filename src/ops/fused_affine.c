@@ -18,7 +18,7 @@ typedef struct rows {
 static void some_rows(void *arg, size_t begin, size_t end) {
     const rows *r = arg;
     const size_t channels = r->channels;
-    sdx_kernels_get()->f32_affine(r->x + begin * channels, r->factors, r->summands,
+    sdx_kernels_get()->f32_scale_channels(r->x + begin * channels, r->factors, r->summands,
                                   r->y + begin * channels, end - begin, channels,
                                   (sdx_act)r->tail->act, r->tail->a, r->tail->b);
 }

@@ -283,6 +283,19 @@ static bool move_global_pool(layout *l, sdx_id id, const sdx_node *node) {
     return true;
 }
 
+/* Pools with a window; who wants indices has them of the planes. */
+static bool move_pool(layout *l, sdx_id id, const sdx_node *node) {
+    bool average = strcmp(node->op_type, "AveragePool") == 0;
+    sdx_id x = node->inputs[0], out = node->outputs[0];
+    if (twin_of(l, x) == SDX_NONE || !is_f32(l, x) ||
+        (node->output_count > 1 && node->outputs[1] != SDX_NONE))
+        return false;
+    sdx_id made = sdx_emit(l->b, average ? "sardonyx:AveragePool" : "sardonyx:MaxPool",
+                           node->attrs, node->attr_count, &l->twin[x], 1);
+    moved(l, id, out, made);
+    return true;
+}
+
 /* ---- Transposes of the model itself --------------------------------------------------------------------- */
 
 static bool move_transpose(layout *l, sdx_id id, const sdx_node *node) {
@@ -317,6 +330,8 @@ static const mover movers[] = {
     {"ReduceMax", move_reduce},
     {"GlobalAveragePool", move_global_pool},
     {"GlobalMaxPool", move_global_pool},
+    {"MaxPool", move_pool},
+    {"AveragePool", move_pool},
     {"Transpose", move_transpose},
 };
 

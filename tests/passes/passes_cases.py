@@ -276,6 +276,12 @@ fused("norm before the conv", "c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) q =
       constants={**FEW, "g": draw(5), "mean": draw(5), "var": draw(5, low=0.5)})
 fused("weights from outside stay", "y = Conv(x, x)", "Conv", inputs="float[N,3,8,6] x",
       shapes=((3, 3, 8, 6),), reference=False)
+fused("pools", "a = Conv<pads=[1,1,1,1]>(x, w) c = MaxPool<kernel_shape=[3,2], strides=[2,1], "
+      "pads=[1,0,1,0]>(a) y = AveragePool<kernel_shape=[2,2], ceil_mode=1, strides=[2,2]>(c)",
+      "Conv MaxPool AveragePool Transpose", constants=FEW)
+fused("a pool with indices stays", "a = Conv<pads=[1,1,1,1]>(x, w) "
+      "y, i = MaxPool<kernel_shape=[2,2]>(a)", "Conv Transpose MaxPool", constants=FEW,
+      outputs="float[A,B,C,D] y, int64[A,B,C,D] i", reference=False)
 # Small, since sums of large numbers that cancel out have few digits in any order.
 WIDE = {"e": draw(48, 8, 1, 1) / 8, "eb": draw(48), "d": draw(48, 1, 3, 3) / 8, "db": draw(48),
         "p": draw(8, 48, 1, 1) / 8, "pb": draw(8)}

@@ -1,4 +1,4 @@
-/* f32_affine.c - rows times factors plus summands of their channels, then an activation. */
+/* f32_scale_channels.c - rows times factors plus summands of their channels, then an activation. */
 #include "kernels/simd/f32_act.h"
 #include "kernels/kernels.h"
 
@@ -16,7 +16,7 @@ SIMD_INLINE void row(const float *x, const float *factors, const float *summands
     }
 }
 
-void SDX_NAME(sdx_f32_affine)(const float *x, const float *factors, const float *summands,
+void SDX_NAME(sdx_f32_scale_channels)(const float *x, const float *factors, const float *summands,
                               float *y, size_t rows, size_t channels, sdx_act act, float a,
                               float b) {
     const vf va = vf_set1(a), vb = vf_set1(b);
