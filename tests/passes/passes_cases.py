@@ -12,7 +12,7 @@ def draw(*shape, low=-1.0, high=1.0):
 
 
 def number(value):
-    return np.float32(value)
+    return np.array(value, np.float32)
 
 
 @dataclasses.dataclass
@@ -129,8 +129,8 @@ case("conv, scale, shift", "a = Conv(x, w) b = Mul(a, k) c = Add(b, l) d = Sub(o
 case("scale along another axis stays", "a = Conv(x, w) y = Mul(a, k)", "Conv Mul",
      constants={"w": draw(4, 3, 3, 3), "k": draw(4)}, inputs="float[N,3,6,6] x",
      shapes=((2, 3, 6, 6),))
-case("number divided by conv stays", "a = Conv(x, w) y = Div(one, a)", "Conv Div",
-     constants={"w": draw(4, 3, 3, 3), "one": number(1)})
+case("number divided by conv stays", "a = Conv(x, w, far) y = Div(one, a)", "Conv Div",
+     constants={"w": draw(4, 3, 3, 3), "one": number(1), "far": number([99] * 4)})
 case("batch norm in training stays", "a = Conv(x, w) "
      "y, p, q = BatchNormalization<training_mode=1>(a, s, b, m, v)", "Conv BatchNormalization",
      constants={"w": draw(4, 3, 3, 3), **NORM})

@@ -94,7 +94,8 @@ SIMD_INLINE void activate_as(const sdx_tiles *job, sdx_act act) {
         float *out = job->out + i * job->out_stride;
         for (size_t v = 0; v * VL < job->columns; v++) {
             vf x = load_columns(out + v * VL, job->columns, v);
-            store_columns(out + v * VL, act_apply(act, x, a, b), job->columns, v);
+            vf y = act == SDX_ACT_GELU ? vf_gelu_quick(x) : act_apply(act, x, a, b);
+            store_columns(out + v * VL, y, job->columns, v);
         }
     }
 }

@@ -188,6 +188,26 @@ SIMD_INLINE vf vf_gelu(vf x) {
     return x * vf_select(x < vf_set1(0.0f), tail, one - tail);
 }
 
+/* The same to an error of 1.5e-7 |x|, at less than half the cost: for tails, where the result stands
+ * beside larger ones. erf(z) is z P(z^2) / Q(z^2), by tools/rational_erf.py; beyond 3.85 it is 1. */
+SIMD_INLINE vf vf_gelu_quick(vf x) {
+    const vf z = vf_clip(x * vf_set1(0.70710678f), vf_set1(-3.85f), vf_set1(3.85f)), u = z * z;
+    vf p = vf_set1(2.06511913e-08f);
+    p = vf_fma(p, u, vf_set1(-2.00638843e-06f));
+    p = vf_fma(p, u, vf_set1(0.000143906561f));
+    p = vf_fma(p, u, vf_set1(0.00371033387f));
+    p = vf_fma(p, u, vf_set1(0.0505454409f));
+    p = vf_fma(p, u, vf_set1(0.199611296f));
+    p = vf_fma(p, u, vf_set1(1.12837885f));
+    vf q = vf_set1(0.000964379406f);
+    q = vf_fma(q, u, vf_set1(0.0143446712f));
+    q = vf_fma(q, u, vf_set1(0.114885958f));
+    q = vf_fma(q, u, vf_set1(0.510230487f));
+    q = vf_fma(q, u, vf_set1(1.0f));
+    const vf half = vf_set1(0.5f) * x;
+    return vf_fma(half, z * p / q, half);
+}
+
 /* The same with a formula of tanh in place of the probability. */
 SIMD_INLINE vf vf_gelu_tanh(vf x) {
     const vf cube = vf_fma(vf_set1(0.044715f) * x, x * x, x);
