@@ -20,12 +20,12 @@ static double winograd_cost(const sdx_conv_shape *s, size_t tile) {
     size_t n = tile + 2;
     double tiles = (double)((s->out_h + tile - 1) / tile) * (double)((s->out_w + tile - 1) / tile);
     double c = (double)s->channels, m = (double)s->maps, points = (double)(n * n);
-    return tiles * points * c * m + COST_TRANSFORM * tiles * points * (c + m) +
-           COST_WEIGHT * points * c * m;
+    double products = points * c * m / (double)s->groups;
+    return tiles * products + COST_TRANSFORM * tiles * points * (c + m) + COST_WEIGHT * products;
 }
 
 static double tiles_cost(const sdx_conv_shape *s) {
-    double weights = (double)s->channels * (double)s->maps * 9.0;
+    double weights = (double)s->channels * (double)s->maps * 9.0 / (double)s->groups;
     return (double)s->out_h * (double)s->out_w * weights + COST_WEIGHT * weights;
 }
 
@@ -34,8 +34,8 @@ sdx_conv_way sdx_conv_choose(const sdx_conv_shape *s, bool winograd) {
     if (s->groups == 1 && s->dilation_w == 1 && s->channels <= 4 && s->kernel_w > 1)
         return SDX_CONV_ROWS;
     bool fits = s->kernel_h == 3 && s->kernel_w == 3 && s->stride_h == 1 && s->stride_w == 1 &&
-                s->dilation_h == 1 && s->dilation_w == 1 && s->groups == 1 && s->out_h &&
-                s->out_w && s->channels >= 16 && s->maps >= 16;
+                s->dilation_h == 1 && s->dilation_w == 1 && s->out_h && s->out_w &&
+                s->channels / s->groups >= 32 && s->maps / s->groups >= 32;
     if (!winograd || !fits) return SDX_CONV_TILES;
     double direct = tiles_cost(s), two = winograd_cost(s, 2), four = winograd_cost(s, 4);
     if (direct <= two && direct <= four) return SDX_CONV_TILES;

@@ -4,7 +4,7 @@
 
 #define POINTERS    416 /* on the stack: rows of a block times taps of a block */
 #define MOST_ROWS   256
-#define PANEL_DEPTH 512 /* rows of a panel: 32 KiB of two vectors of 8 floats */
+#define PANEL_DEPTH 1024 /* rows of a panel at a time: 64 KiB of two vectors of 8 floats */
 #define FEW_ROWS    6   /* so few that a panel is met once or twice: no need to cut its depth */
 
 typedef struct plan {

@@ -47,47 +47,59 @@ static void transform(const float g[9][MAPS], size_t n, float u[36][MAPS]) {
     }
 }
 
-/* Maps [first, first + count) of one channel, to where the panel has them. */
-static void pack_maps(const pack_job *j, size_t first, size_t count, size_t channel, float *to) {
+/* Floats of one group's matrix at one point, and of all groups'. */
+static size_t group_matrix(const sdx_conv_shape *s, const sdx_panels *panels) {
+    return s->channels / s->groups * sdx_panels_width(panels);
+}
+static size_t point_matrix(const sdx_conv_shape *s, const sdx_panels *panels) {
+    return s->groups * group_matrix(s, panels);
+}
+
+/* Maps [first, first + count) of a group for one of its channels, to where the panel has them. */
+static void pack_maps(const pack_job *j, size_t group, size_t first, size_t count, size_t channel,
+                      float *to) {
     const sdx_conv_shape *s = j->shape;
-    size_t matrix = s->channels * sdx_panels_width(&j->panels);
+    size_t matrix = point_matrix(s, &j->panels), channels = s->channels / s->groups;
     float g[9][MAPS], u[36][MAPS];
-    for (size_t k = 0; k < MAPS; k++)
+    for (size_t k = 0; k < MAPS; k++) {
+        size_t map = group * j->panels.columns + first + k;
         for (size_t t = 0; t < 9; t++)
-            g[t][k] = first + k < s->maps
-                          ? sdx_float_at(j->weights, ((first + k) * s->channels + channel) * 9 + t)
+            g[t][k] = first + k < j->panels.columns
+                          ? sdx_float_at(j->weights, (map * channels + channel) * 9 + t)
                           : 0.0f;
+    }
     transform((const float(*)[MAPS])g, j->edge, u);
     for (size_t p = 0; p < j->edge * j->edge; p++)
         memcpy(to + p * matrix, u[p], count * sizeof *to);
 }
 
-/* Panels [begin, end): for every point, [channel][map]. */
+/* Panels [begin, end) of all groups: for every point, [group][panel][channel][map]. */
 static void pack_panels(void *arg, size_t begin, size_t end) {
     const pack_job *j = arg;
-    for (size_t panel = begin; panel < end; panel++) {
+    size_t channels = j->shape->channels / j->shape->groups;
+    for (size_t i = begin; i < end; i++) {
+        size_t group = i / j->panels.count, panel = i % j->panels.count;
         size_t first = sdx_panel_first(&j->panels, panel);
         size_t width = sdx_panel_vectors(&j->panels, panel) * j->panels.lanes;
-        float *to = j->packed + first * j->shape->channels;
-        for (size_t c = 0; c < j->shape->channels; c++, to += width)
+        float *to = j->packed + group * group_matrix(j->shape, &j->panels) + first * channels;
+        for (size_t c = 0; c < channels; c++, to += width)
             for (size_t m = 0; m < width; m += MAPS)
-                pack_maps(j, first + m, least(width - m, MAPS), c, to + m);
+                pack_maps(j, group, first + m, least(width - m, MAPS), c, to + m);
     }
 }
 
 /* Behind the weights: the bias, and zeros for what lies outside the image. */
 static size_t bias_at(const sdx_conv_shape *s, const sdx_panels *panels, size_t edge) {
-    return edge * edge * s->channels * sdx_panels_width(panels);
+    return edge * edge * point_matrix(s, panels);
 }
 
 void sdx_winograd_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
                        const void *weights, const void *bias, float *packed) {
     pack_job job = {shape, weights, packed, edge_of(way),
-                    sdx_panels_of(shape->maps, sdx_kernels_get()->lanes)};
-    sdx_parallel_for(pool, job.panels.count, 1, pack_panels, &job);
+                    sdx_panels_of(shape->maps / shape->groups, sdx_kernels_get()->lanes)};
+    sdx_parallel_for(pool, shape->groups * job.panels.count, 1, pack_panels, &job);
     float *end = packed + bias_at(shape, &job.panels, job.edge);
-    size_t width = sdx_panels_width(&job.panels);
-    memset(end, 0, (width + shape->channels) * sizeof *end);
+    memset(end, 0, (shape->maps + shape->channels) * sizeof *end);
     if (bias) memcpy(end, bias, shape->maps * sizeof *end);
 }
 
@@ -147,27 +159,30 @@ static void tiles_in(void *arg, size_t begin, size_t end) {
     }
 }
 
-/* Items are points times panels. */
+/* Items are points times groups times panels. */
 static void products(void *arg, size_t begin, size_t end) {
     const winograd *w = arg;
     const sdx_conv_shape *s = w->shape;
     const float *rows[MOST_TILES];
-    size_t matrix = s->channels * sdx_panels_width(&w->panels), filled = SIZE_MAX;
+    size_t matrix = group_matrix(s, &w->panels), depth = s->channels / s->groups;
+    size_t filled = SIZE_MAX, panels = s->groups * w->panels.count;
     for (size_t item = begin; item < end; item++) {
-        size_t point = item / w->panels.count, panel = item % w->panels.count;
+        size_t point = item / panels, group = item % panels / w->panels.count;
+        size_t panel = item % w->panels.count;
         for (size_t t = 0; filled != point && t < w->count; t++)
             rows[t] = w->before + (point * w->block + t) * s->channels;
         filled = point;
         size_t first = sdx_panel_first(&w->panels, panel);
         size_t vectors = sdx_panel_vectors(&w->panels, panel);
+        size_t column = group * w->panels.columns + first;
         sdx_tiles job = {.rows = rows, .row_count = w->count, .taps = 1, .row_taps = 1,
-                         .depth = s->channels,
-                         .panel = w->packed + point * matrix + first * s->channels,
-                         .ahead = (ptrdiff_t)(vectors * w->panels.lanes * s->channels *
+                         .depth = depth, .offset = group * depth,
+                         .panel = w->packed + (point * s->groups + group) * matrix + first * depth,
+                         .ahead = (ptrdiff_t)(vectors * w->panels.lanes * depth *
                                               sizeof(float)), /* the next is right behind */
                          .vectors = vectors,
-                         .columns = least(s->maps - first, vectors * w->panels.lanes),
-                         .out = w->after + point * w->block * s->maps + first,
+                         .columns = least(w->panels.columns - first, vectors * w->panels.lanes),
+                         .out = w->after + point * w->block * s->maps + column,
                          .out_stride = s->maps};
         w->kernels->f32_tiles(&job);
     }
@@ -203,10 +218,10 @@ void sdx_winograd_run(sdx_pool *pool, const sdx_conv_shape *s, sdx_conv_way way,
                       float *scratch) {
     const sdx_kernels *kernels = sdx_kernels_get();
     winograd w = {.shape = s, .kernels = kernels, .packed = packed, .x = x, .out = out,
-                  .tail = tail, .panels = sdx_panels_of(s->maps, kernels->lanes),
+                  .tail = tail, .panels = sdx_panels_of(s->maps / s->groups, kernels->lanes),
                   .edge = edge_of(way), .step = edge_of(way) - 2};
     w.bias = packed + bias_at(s, &w.panels, w.edge);
-    w.zeros = w.bias + sdx_panels_width(&w.panels);
+    w.zeros = w.bias + s->maps;
     w.tiles_x = (s->out_w + w.step - 1) / w.step;
     w.tiles_image = w.tiles_x * ((s->out_h + w.step - 1) / w.step);
     w.block = block_tiles(s, w.edge);
@@ -217,7 +232,8 @@ void sdx_winograd_run(sdx_pool *pool, const sdx_conv_shape *s, sdx_conv_way way,
         w.first = b * tiles / blocks;
         w.count = (b + 1) * tiles / blocks - w.first;
         sdx_parallel_for(pool, w.count, 2, tiles_in, &w);
-        sdx_parallel_for(pool, w.edge * w.edge * w.panels.count, w.panels.count, products, &w);
+        size_t panels = s->groups * w.panels.count;
+        sdx_parallel_for(pool, w.edge * w.edge * panels, panels, products, &w);
         sdx_parallel_for(pool, w.count, 2, tiles_out, &w);
     }
 }

@@ -142,8 +142,8 @@ static int check_all(sdx_pool *pool) {
         size_t count = 1;
         if (groups > 1 && channels == groups && maps == groups) ways[count++] = SDX_CONV_DEPTHWISE;
         if (groups == 1 && dilation == 1) ways[count++] = SDX_CONV_ROWS;
-        if (groups == 1 && i % 2) {
-            s = shape_of(1 + r[7] % 3, 1 + r[8] % 19, channels, maps, 3, 1, r[9] % 3, 1, 1);
+        if (i % 2) {
+            s = shape_of(1 + r[7] % 3, 1 + r[8] % 19, channels, maps, 3, 1, r[9] % 3, 1, groups);
             ways[0] = SDX_CONV_WINOGRAD_2;
             ways[1] = SDX_CONV_WINOGRAD_4;
             count = 2;
@@ -193,7 +193,8 @@ static void bench(sdx_pool *pool) {
         {56, 128, 128, 3, 2, 1, 1}, {112, 16, 96, 1, 1, 0, 1}, {56, 24, 144, 1, 1, 0, 1},
         {56, 144, 24, 1, 1, 0, 1}, {14, 96, 576, 1, 1, 0, 1}, {7, 160, 960, 1, 1, 0, 1},
         {7, 320, 1280, 1, 1, 0, 1}, {1, 1280, 1000, 1, 1, 0, 1}, {28, 64, 64, 3, 1, 1, 4},
-        {14, 160, 160, 3, 1, 1, 10}, {112, 32, 32, 3, 1, 1, 32}, {112, 96, 96, 3, 2, 1, 96},
+        {14, 160, 160, 3, 1, 1, 10}, {28, 448, 448, 3, 1, 1, 4}, {14, 1232, 1232, 3, 1, 1, 11},
+        {7, 400, 400, 3, 1, 1, 25}, {112, 32, 32, 3, 1, 1, 32}, {112, 96, 96, 3, 2, 1, 96},
         {28, 192, 192, 3, 1, 1, 192}, {14, 576, 576, 3, 1, 1, 576}, {7, 960, 960, 3, 1, 1, 960},
         {14, 672, 672, 5, 1, 2, 672}, {7, 1152, 1152, 5, 1, 2, 1152}, {56, 96, 96, 7, 1, 3, 96}, {14, 768, 3072, 1, 1, 0, 1},
         {14, 3072, 768, 1, 1, 0, 1}, {56, 96, 384, 1, 1, 0, 1}, {56, 384, 96, 1, 1, 0, 1},
@@ -203,7 +204,7 @@ static void bench(sdx_pool *pool) {
         sdx_conv_shape s = shape_of(1, l[0], l[1], l[2], l[3], l[4], l[5], 1, l[6]);
         sdx_conv_way way = sdx_conv_choose(&s, false);
         time_layer(pool, s, way);
-        if (l[3] == 3 && l[4] == 1 && l[6] == 1 && l[1] >= 16) {
+        if (l[3] == 3 && l[4] == 1 && l[1] / l[6] >= 16) {
             time_layer(pool, s, SDX_CONV_WINOGRAD_2);
             time_layer(pool, s, SDX_CONV_WINOGRAD_4);
         }
