@@ -51,6 +51,8 @@ void test_binary(const sdx_kernels *set);
 void test_sums(const sdx_kernels *set);
 void test_softmax(const sdx_kernels *set);
 void test_pools(const sdx_kernels *set);
+void test_transpose(const sdx_kernels *set);
+void test_boxes(const sdx_kernels *set);
 
 void bench_all(const sdx_kernels *set);
 
