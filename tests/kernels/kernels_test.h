@@ -53,6 +53,8 @@ void test_softmax(const sdx_kernels *set);
 void test_pools(const sdx_kernels *set);
 void test_transpose(const sdx_kernels *set);
 void test_boxes(const sdx_kernels *set);
+void test_skinny(const sdx_kernels *set);
+void test_gemm(const sdx_kernels *set);
 
 void bench_all(const sdx_kernels *set);
 
