@@ -1,6 +1,6 @@
-/* gemm.c - the matrix product of gemm.h, made twice from gemm_template.h: for float and double.
- * Blocks of A and B are packed into panels of a register tile's height and width, then the tiles
- * are computed one after the other from contiguous memory. */
+/* gemm.c - the matrix product of gemm.h in float64, made from gemm_template.h; float32 has one on
+ * tiles of its own, gemm_f32.c. Blocks of A and B are packed into panels of a register tile's
+ * height and width, then the tiles are computed one after the other from contiguous memory. */
 #include "kernels/gemm.h"
 
 #include <string.h>
@@ -10,16 +10,6 @@ static size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / 
 
 /* Multiply-adds that are worth handing to another thread. */
 #define PIECE_WORK ((size_t)1 << 18)
-
-#define T float
-#define MATRIX sdx_f32_matrix
-#define NAME(x) sdx_f32_##x
-#define LOCAL(x) f32_##x
-#include "kernels/gemm_template.h"
-#undef T
-#undef MATRIX
-#undef NAME
-#undef LOCAL
 
 #define T double
 #define MATRIX sdx_f64_matrix

@@ -1,6 +1,6 @@
 /* gemm.h - matrix products in float32 and float64: C = A*B or C += A*B on row-major C, with A and B
  * under any pair of strides. Used by MatMul, Gemm, Einsum, Attention, the recurrent and the
- * convolution operators. Sees nothing but base/. The same bits come out for any number of threads:
+ * convolution operators. The same bits come out for any number of threads:
  * every element of C is summed in an order that depends on the sizes alone. */
 #ifndef SDX_KERNELS_GEMM_H
 #define SDX_KERNELS_GEMM_H

@@ -3,6 +3,7 @@
  * axis taken as one bigger element); what is left is either one block of bytes, a set of equally
  * long strided rows, or a stack of matrix transpositions, which go in tiles. Work is cut into
  * pieces over all axes, so that a single long axis runs in parallel too. */
+#include "kernels/kernels.h"
 #include "ops/movement.h"
 
 #define PIECE_BYTES ((size_t)1 << 16) /* about what one piece of parallel work moves */
@@ -17,7 +18,7 @@ typedef struct box_job {
     size_t unit;
     int64_t length, chunk;               /* rounds of the row, and of a piece of it */
     int64_t row_from, row_to;            /* steps along the row */
-    int64_t cross, cross_from, cross_to; /* transposition: the other axis; cross_to == unit */
+    int64_t cross, cross_from, cross_to; /* transposition: the other axis */
     void (*move)(const struct box_job *job, const char *from, char *to, int64_t count);
 } box_job;
 
@@ -129,9 +130,38 @@ static inline void block_16(const char *from, int64_t from_step, char *to, int64
     }
 DEFINE_TURN(turn_1, 1, 16, block_1)
 DEFINE_TURN(turn_2, 2, 8, block_2)
-DEFINE_TURN(turn_4, 4, 4, block_4)
+DEFINE_TURN(turn_any_4, 4, 4, block_4)
 DEFINE_TURN(turn_8, 8, 2, block_8)
 DEFINE_TURN(turn_16, 16, 1, block_16)
+
+/* Four bytes have a kernel for each instruction set, which takes whole elements as steps. */
+static void turn_4(const box_job *job, const char *from, char *to, int64_t count) {
+    if (((uintptr_t)from | (uintptr_t)to | (uintptr_t)job->cross_from | (uintptr_t)job->row_to) %
+        4 != 0) {
+        turn_any_4(job, from, to, count);
+        return;
+    }
+    sdx_kernels_get()->f32_transpose((const float *)(const void *)from,
+                                     (ptrdiff_t)(job->cross_from / 4), (float *)(void *)to,
+                                     (ptrdiff_t)(job->row_to / 4), (size_t)job->cross,
+                                     (size_t)count);
+}
+
+/* The same where the source's contiguous axis is short, as channels may be: the row then runs along
+ * the target's, and `cross` along the source's, so that there is something to cut into pieces. */
+static void across_4(const box_job *job, const char *from, char *to, int64_t count) {
+    if (((uintptr_t)from | (uintptr_t)to | (uintptr_t)job->row_from | (uintptr_t)job->cross_to) %
+        4 == 0) {
+        sdx_kernels_get()->f32_transpose((const float *)(const void *)from,
+                                         (ptrdiff_t)(job->row_from / 4), (float *)(void *)to,
+                                         (ptrdiff_t)(job->cross_to / 4), (size_t)count,
+                                         (size_t)job->cross);
+        return;
+    }
+    for (int64_t c = 0; c < job->cross; ++c)
+        for (int64_t r = 0; r < count; ++r)
+            memcpy(to + c * job->cross_to + r * 4, from + r * job->row_from + c * 4, 4);
+}
 
 static void run_pieces(void *arg, size_t begin, size_t end) {
     const box_job *job = arg;
@@ -233,6 +263,15 @@ static void choose(box_job *job) {
         const int32_t axis = find_turn(job);
         if (axis >= 0) {
             const int32_t last = job->rank - 1;
+            if (job->unit == 4 && job->size[axis] <= TILE && job->size[last] > 4 * TILE) {
+                job->move = across_4;
+                job->cross = job->size[axis];
+                job->cross_from = job->from[axis];
+                job->cross_to = job->to[axis];
+                remove_axis(job, axis);
+                take_row(job, last - 1, job->unit * (size_t)job->cross, 2 * TILE);
+                return;
+            }
             job->move = table[i].turn;
             job->cross = job->size[last];
             job->cross_from = job->from[last];

@@ -51,6 +51,10 @@ void test_binary(const sdx_kernels *set);
 void test_sums(const sdx_kernels *set);
 void test_softmax(const sdx_kernels *set);
 void test_pools(const sdx_kernels *set);
+void test_transpose(const sdx_kernels *set);
+void test_boxes(const sdx_kernels *set);
+void test_skinny(const sdx_kernels *set);
+void test_gemm(const sdx_kernels *set);
 
 void bench_all(const sdx_kernels *set);
 

@@ -110,6 +110,10 @@ int main(int count, char **words) {
         {"sums", test_sums},
         {"softmax", test_softmax},
         {"pools", test_pools},
+        {"transpose", test_transpose},
+        {"boxes", test_boxes},
+        {"skinny", test_skinny},
+        {"gemm", test_gemm},
     };
     if (count > 1 && strcmp(words[1], "--bench") == 0) {
         bench_all(sdx_kernels_get());

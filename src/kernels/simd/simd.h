@@ -42,6 +42,11 @@ SIMD_INLINE vi vi_set1(int32_t x) {
     for (int i = 0; i < VL; i++) r[i] = x;
     return r;
 }
+/* Sums, differences and shifts that wrap. */
+typedef uint32_t vu __attribute__((vector_size(sizeof(vf)), aligned(sizeof(vf)), may_alias));
+SIMD_INLINE vi vi_add(vi a, vi b) { return (vi)((vu)a + (vu)b); }
+SIMD_INLINE vi vi_sub(vi a, vi b) { return (vi)((vu)a - (vu)b); }
+SIMD_INLINE vi vi_left(vi a, int bits) { return (vi)((vu)a << bits); }
 /* What is not a number stays so: vf_min and vf_max give their second operand then. */
 SIMD_INLINE vf vf_clip(vf a, vf low, vf high) { return vf_min(high, vf_max(low, a)); }
 /* The sign of b on the size of a; a's own sign must be clear. */

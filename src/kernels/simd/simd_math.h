@@ -17,7 +17,7 @@
 SIMD_INLINE vf exp_reduce(vf x, vi *exponent) {
     const vf magic = vf_set1(12582912.0f);
     const vf t = vf_fma(x, vf_set1(1.44269504f), magic), n = t - magic;
-    *exponent = vf_bits(t) << 23;
+    *exponent = vi_left(vf_bits(t), 23);
     /* ln2 in two parts, the first short enough for an exact product. */
     return vf_fnma(n, vf_set1(1.42860677e-06f), vf_fnma(n, vf_set1(0.693145752f), x));
 }
@@ -33,7 +33,9 @@ SIMD_INLINE vf exp_minus_1(vf r) {
 }
 
 /* 2^n of what exp_reduce gave, -126 <= n <= 127. */
-SIMD_INLINE vf exp_power(vi exponent) { return vi_floats(exponent + vi_set1(127 << 23)); }
+SIMD_INLINE vf exp_power(vi exponent) {
+    return vi_floats(vi_add(exponent, vi_set1(127 << 23)));
+}
 
 /* 0 where x < low, else y; not a number stays. */
 SIMD_INLINE vf zero_below(vf y, vf x, float low) {
@@ -44,7 +46,7 @@ SIMD_INLINE vf vf_exp(vf x) {
     vi exponent;
     const vf r = exp_reduce(x, &exponent), p = vf_set1(1.0f) + exp_minus_1(r);
     /* Added to the exponent, since 2^128 is no float though 2^128 * p may be one. */
-    const vf y = vi_floats(vf_bits(p) + exponent);
+    const vf y = vi_floats(vi_add(vf_bits(p), exponent));
     return zero_below(vf_select(x <= vf_set1(EXP_HIGH), y, x * vf_set1(3e38f)), x, EXP_LOW);
 }
 
@@ -68,7 +70,7 @@ SIMD_INLINE vf vf_exp_gradual(vf x) {
     x = vf_clip(x, vf_set1(-104.0f), vf_set1(89.0f));
     const vf p = vf_set1(1.0f) + exp_minus_1(exp_reduce(x, &exponent));
     const vi n = exponent >> 23, half = n >> 1;
-    return p * exp_power(half << 23) * exp_power((n - half) << 23);
+    return p * exp_power(vi_left(half, 23)) * exp_power(vi_left(vi_sub(n, half), 23));
 }
 
 /* e^x - 1 for x <= 0: what a small x leaves is not rounded away. */
@@ -86,8 +88,8 @@ SIMD_INLINE vf vf_log(vf x) {
     const vf one = vf_set1(1.0f), zero = vf_set1(0.0f);
     const vi tiny = x < vf_set1(1.17549435e-38f); /* brought into the normal numbers */
     const vi bits = vf_bits(vf_select(tiny, x * vf_set1(8388608.0f), x));
-    const vi above = bits - vi_set1(0x3f3504f3), e = above >> 23;
-    const vf f = vi_floats(bits - (e << 23)) - one, square = f * f;
+    const vi e = vi_sub(bits, vi_set1(0x3f3504f3)) >> 23;
+    const vf f = vi_floats(vi_sub(bits, vi_left(e, 23))) - one, square = f * f;
     const vf n = __builtin_convertvector(e, vf) - vi_floats(tiny & vf_bits(vf_set1(23.0f)));
     vf p = vf_set1(-0.0775354281f);
     p = vf_fma(p, f, vf_set1(0.127952367f));
