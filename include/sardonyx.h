@@ -328,6 +328,10 @@ enum {
     SDX_MEMORY_DESCRIBE = 16    /* no saving: keep what sdx_program_buffer_text tells */
 };
 
+enum {
+    SDX_KERNELS_NO_WINOGRAD = 1 /* 3x3 convolutions multiply as they are written: more exact, slower */
+};
+
 typedef struct sdx_program_options {
     size_t struct_size;
     const sdx_allocator *allocator;
@@ -341,6 +345,7 @@ typedef struct sdx_program_options {
     /* Sizes to plan for; a run may have others. */
     const sdx_binding *expected;
     size_t expected_count;
+    uint32_t kernels; /* SDX_KERNELS_*: what to go without; 0: all that the level allows */
 } sdx_program_options;
 
 /* The model must outlive the program. */

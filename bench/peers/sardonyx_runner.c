@@ -89,13 +89,17 @@ static bool read_number(const char *text, long *number) {
     return errno == 0 && end != text && *end == '\0' && *number >= 0;
 }
 
-/* Options after the model and the threads: optimize=N. */
+/* Options after the model and the threads: optimize=N, winograd=0|1. */
 static bool load_option(const char *text, sdx_program_options *program) {
     long number = 0;
     const char *value = strchr(text, '=');
     if (!value || !read_number(value + 1, &number)) return false;
     if (strncmp(text, "optimize=", 9) == 0) {
         program->optimize = (int)number;
+        return true;
+    }
+    if (strncmp(text, "winograd=", 9) == 0) {
+        program->kernels = number ? 0 : SDX_KERNELS_NO_WINOGRAD;
         return true;
     }
     return false;

@@ -56,7 +56,8 @@ static sdx_status make_module(sdx_program *program, const sdx_program_options *o
     program->pass_changes =
         sdx_arena_array(&program->arena, sdx_passes_count + 1, sizeof(uint32_t));
     if (!program->pass_changes) return sdx_fail_memory(error, 0, "the program");
-    SDX_TRY(sdx_passes_run(program->module, program->optimize, program->pass_changes, error));
+    SDX_TRY(sdx_passes_run(program->module, program->optimize, program->kernels,
+                           program->pass_changes, error));
     SDX_TRY(list_nodes(program, error));
     /* There may be more symbols now than the model has. */
     size_t all = sdx_expr_symbol_count(program->pool);
@@ -105,6 +106,7 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
     program->model = model;
     program->optimize = given.optimize;
     program->levers = given.memory;
+    program->kernels = given.kernels;
     set_limits(program, given.limits);
     uint64_t budget = program->limits.max_memory;
     sdx_arena_init(&program->arena, program->allocator, budget >= SIZE_MAX ? 0 : (size_t)budget);

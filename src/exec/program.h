@@ -73,6 +73,7 @@ struct sdx_program {
     int64_t *fixed;      /* by symbol of the model: the size that the program is made for, or -1 */
     int64_t *expected;   /* by symbol of `pool`: the size that it plans for, or -1 */
     uint32_t levers;     /* SDX_MEMORY_* */
+    uint32_t kernels;    /* SDX_KERNELS_* */
     const char *strategy;
     uint32_t *pass_changes; /* by pass: how often it did something */
     sdx_id *nodes;          /* all that are alive, in order, graph after graph */

@@ -37,7 +37,8 @@ static sdx_status run_all(sdx_rewrite *r, uint32_t *changes) {
     return SDX_STATUS_OK;
 }
 
-sdx_status sdx_passes_run(sdx_module *module, int level, uint32_t *changes, sdx_error *error) {
+sdx_status sdx_passes_run(sdx_module *module, int level, uint32_t kernels, uint32_t *changes,
+                          sdx_error *error) {
     sdx_rewrite r;
     bool any = false;
     for (size_t i = 0; i < sdx_passes_count; i++) {
@@ -46,6 +47,7 @@ sdx_status sdx_passes_run(sdx_module *module, int level, uint32_t *changes, sdx_
     }
     if (!any) return SDX_STATUS_OK;
     sdx_status status = sdx_rewrite_init(&r, module, level, error);
+    r.kernels = kernels;
     if (status == SDX_STATUS_OK) status = run_all(&r, changes);
     sdx_rewrite_free(&r);
     return status;

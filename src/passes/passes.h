@@ -16,8 +16,9 @@ extern const sdx_pass sdx_passes[];
 extern const size_t sdx_passes_count;
 
 /* Runs the passes of that level, in the order of the list, over again while they find something to do.
- * changes, unless NULL, has sdx_passes_count entries and gets how often each did. */
-sdx_status sdx_passes_run(sdx_module *module, int level, uint32_t *changes, sdx_error *error);
+ * kernels: SDX_KERNELS_*. changes, unless NULL, has sdx_passes_count entries and gets how often each did. */
+sdx_status sdx_passes_run(sdx_module *module, int level, uint32_t kernels, uint32_t *changes,
+                          sdx_error *error);
 
 #define SDX_PASS(name, level, function, summary) sdx_status function(sdx_rewrite *r);
 #include "passes/passes.def"

@@ -18,6 +18,7 @@ typedef struct sdx_rewrite {
     sdx_build build; /* where nodes are emitted; see sdx_rewrite_at */
     sdx_module *module;
     int level;        /* of optimisation */
+    uint32_t kernels; /* SDX_KERNELS_* */
     uint32_t changes; /* of the pass at hand: a pass counts what it did */
     sdx_arena scratch;  /* gone when the pass at hand ends */
     sdx_vector heads;   /* by value: uses */
