@@ -6,7 +6,9 @@
 
 #include "exec/lowering.h"
 
-#define EFFORT 100000000 /* of a search: 0.1 s or so, where the bound is hard to meet */
+/* Of a search, where the bound is hard to meet: 0.1 s or so at the first sample, less at the others. */
+#define EFFORT      100000000
+#define LESS_EFFORT 10000000
 #define GOOD_ENOUGH 1.005 /* of the bound, at the worst binding */
 
 /* An arrangement and what it takes at each sample, in parts of the bound there. */
@@ -50,7 +52,8 @@ static void measure(const arranger *a, candidate *c) {
 /* Places a->buffers, as they are sized, and notes the arrangement. */
 static sdx_status try_placement(arranger *a, const char *strategy) {
     const sdx_program *program = a->l->program;
-    sdx_plan_request request = {.strategy = strategy, .align = SDX_CACHE_LINE, .max_work = EFFORT,
+    sdx_plan_request request = {.strategy = strategy, .align = SDX_CACHE_LINE,
+                                .max_work = a->found_count == 0 ? EFFORT : LESS_EFFORT,
                                 .allocator = program->allocator};
     sdx_plan_result placed;
     candidate *c = &a->found[a->found_count];

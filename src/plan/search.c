@@ -291,19 +291,25 @@ static bool raise_floor(sdx_search *s, uint32_t x, size_t floor) {
 
 /* ---- what can come next ------------------------------------------------------------------------------ */
 
-/* Whether an item that lies in the valley may be its next one: not in the air, not before its twin. */
-static bool may_come(const sdx_search *s, uint32_t index) {
-    if (s->twin[index] != NONE && s->open[s->twin[index]]) return false;
+/* Whether an item would lie on another one, or on the ground, not in the air over a gap. */
+static bool is_carried(const sdx_search *s, uint32_t index) {
     for (uint32_t x = s->items[index].begin; x < s->items[index].end; x++)
         if (s->columns[x].solid) return true;
     return false;
 }
 
-/* Smallest open item that lies within the columns; SIZE_MAX: none does. */
+/* Whether an item that lies in the valley may be its next one: not in the air, not before its twin. */
+static bool may_come(const sdx_search *s, uint32_t index) {
+    if (s->twin[index] != NONE && s->open[s->twin[index]]) return false;
+    return is_carried(s, index);
+}
+
+/* Smallest open item that may be the first one within the columns; SIZE_MAX: there is none, and never
+ * will be, since columns of a valley do not become solid but by one. */
 static size_t smallest_within(const sdx_search *s, uint32_t begin, uint32_t end) {
     size_t least = SIZE_MAX;
     for (uint32_t i = s->starts[begin]; i < s->starts[end]; i++)
-        if (s->open[i] && s->items[i].end <= end && s->items[i].size < least)
+        if (s->open[i] && s->items[i].end <= end && s->items[i].size < least && is_carried(s, i))
             least = s->items[i].size;
     return least;
 }
@@ -410,12 +416,12 @@ static bool close_valley(sdx_search *s, const valley *v, const verdict *known) {
     return true;
 }
 
-typedef enum outlook { DEAD_END, ALL_PLACED, BRANCHES, NO_ROOM } outlook;
+typedef enum outlook { DEAD_END, ALL_PLACED, BRANCHES, NO_ROOM, NO_TIME } outlook;
 
 /* Does what is forced, and finds the column with the fewest branches. */
 static outlook examine(sdx_search *s, uint32_t begin, uint32_t end, valley *where,
                        bool *at_right) {
-    uint32_t fewest = UINT32_MAX, at = begin;
+    uint32_t fewest = UINT32_MAX, at = begin, closed = 0;
     valley v;
     while (next_valley(s, begin, end, &at, &v)) {
         const verdict *known = look_at(s, &v);
@@ -423,6 +429,10 @@ static outlook examine(sdx_search *s, uint32_t begin, uint32_t end, valley *wher
         if (known->empty || known->left == 0 || known->right == 0) {
             if (!reserve_trail(s, (size_t)s->sections * 2 + 1)) return NO_ROOM;
             if (!close_valley(s, &v, known)) return DEAD_END;
+            /* Small gaps may be closed one upon the other for long. */
+            s->task->work += 20 + (end - begin);
+            if (++closed > 4 * (end - begin) && ++s->nodes > s->goal->node_limit) return NO_TIME;
+            if (sdx_plan_stopped(s->task)) return NO_TIME;
             at = begin;
             fewest = UINT32_MAX;
             continue;
@@ -519,6 +529,7 @@ static step enter(sdx_search *s, uint32_t *parent) {
     if (!reserve_trail(s, (size_t)s->sections * 2 + 1)) return STEP_NO_MEMORY;
     outlook seen = examine(s, r.begin, r.end, &f.where, &f.at_right);
     if (seen == NO_ROOM) return STEP_NO_MEMORY;
+    if (seen == NO_TIME) return STEP_LIMIT;
     if (seen == DEAD_END) {
         *remembered(s, f.key) = f.key;
         return STEP_BACK;

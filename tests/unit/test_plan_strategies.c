@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "plan/plan.h"
@@ -345,8 +346,33 @@ static void validator_agrees_with_the_slow_way(void **state) {
     assert_true(wrong > 100 && right > 100);
 }
 
+/* Tiny buffers among huge ones: gaps as high as the former, one upon the other, are work too, so that
+ * a search ends when its allowance does. */
+static void small_gaps_end(void **state) {
+    (void)state;
+    sdx_buffer buffers[] = {
+        {.size = 44957696, .first = 0, .last = 5}, {.size = 64, .first = 1, .last = 8},
+        {.size = 44957696, .first = 5, .last = 14}, {.size = 200704, .first = 6, .last =
+        10}, {.size = 200704, .first = 7, .last = 11}, {.size = 64, .first = 8, .last =
+        11}, {.size = 100352, .first = 10, .last = 19}, {.size = 100352, .first = 11,
+        .last = 18}, {.size = 22478848, .first = 14, .last = 21}, {.size = 22478848,
+        .first = 14, .last = 20}, {.size = 22478848, .first = 15, .last = 21}, {.size =
+        22478848, .first = 16, .last = 17}, {.size = 44957696, .first = 21, .last = 22},
+        {.size = 44957696, .first = 22, .last = 23}, {.size = 44957696, .first = 23,
+        .last = 26}, {.size = 64, .first = 24, .last = 25}};
+    const uint32_t count = sizeof buffers / sizeof *buffers;
+    sdx_plan_request request = {.strategy = "exact", .align = 64, .max_work = 10000000,
+                                .allocator = &sdx_default_allocator};
+    sdx_plan_result result;
+    clock_t start = clock();
+    assert_int_equal(sdx_plan_place(buffers, count, &request, &result, NULL), SDX_STATUS_OK);
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 5); /* it was endless */
+    assert_true(result.arena <= 112594944);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_gaps_end),
         cmocka_unit_test(every_strategy_gives_valid_plans),
         cmocka_unit_test(alignments_of_all_kinds),
         cmocka_unit_test(exact_is_exact),
