@@ -296,6 +296,36 @@ static bool move_pool(layout *l, sdx_id id, const sdx_node *node) {
     return true;
 }
 
+/* Scales or sizes of all four axes that are known now move with their axes. */
+static bool move_resize(layout *l, sdx_id id, const sdx_node *node) {
+    sdx_id x = node->inputs[0], scales = sdx_node_input(node, 2), sizes = sdx_node_input(node, 3);
+    if (twin_of(l, x) == SDX_NONE || node->version < 11 || node->output_count != 1 ||
+        sdx_node_attr(node, "axes", SDX_ATTR_INTS) ||
+        sdx_node_text_is(node, "coordinate_transformation_mode", "half_pixel",
+                         "tf_crop_and_resize"))
+        return false;
+    sdx_id in[4] = {l->twin[x], SDX_NONE, SDX_NONE, SDX_NONE};
+    int64_t four = 4, given[4], lengths[4];
+    double factors[4];
+    size_t count = 0;
+    const double *values = scales == SDX_NONE ? NULL : sdx_constant_doubles(l->r, scales, &count);
+    if (values && count == 4) {
+        for (size_t i = 0; i < 4; i++) factors[axis_of[i]] = values[i];
+        in[2] = sdx_emit_floats(l->r, SDX_DTYPE_FLOAT32, 1, &four, factors);
+    } else if (sizes != SDX_NONE && sdx_build_known(l->b, sizes, given, 4, &count) && count == 4) {
+        for (size_t i = 0; i < 4; i++) lengths[axis_of[i]] = given[i];
+        in[3] = sdx_build_ints(l->b, lengths, 4);
+    } else {
+        return false;
+    }
+    sdx_node copy = *node;
+    copy.input_count = 4;
+    sdx_id out = SDX_NONE;
+    sdx_emit_copy(l->b, &copy, in, &out);
+    moved(l, id, node->outputs[0], out);
+    return true;
+}
+
 /* ---- Transposes of the model itself --------------------------------------------------------------------- */
 
 static bool move_transpose(layout *l, sdx_id id, const sdx_node *node) {
@@ -331,6 +361,7 @@ static const mover movers[] = {
     {"GlobalAveragePool", move_global_pool},
     {"GlobalMaxPool", move_global_pool},
     {"MaxPool", move_pool},
+    {"Resize", move_resize},
     {"AveragePool", move_pool},
     {"Transpose", move_transpose},
 };

@@ -279,6 +279,11 @@ fused("weights from outside stay", "y = Conv(x, x)", "Conv", inputs="float[N,3,8
 fused("pools", "a = Conv<pads=[1,1,1,1]>(x, w) c = MaxPool<kernel_shape=[3,2], strides=[2,1], "
       "pads=[1,0,1,0]>(a) y = AveragePool<kernel_shape=[2,2], ceil_mode=1, strides=[2,2]>(c)",
       "Conv MaxPool AveragePool Transpose", constants=FEW)
+fused("resize by scales", "a = Conv(x, w) c = Resize<mode=\"nearest\">(a, , scales) y = Relu(c)",
+      "Conv Resize Relu Transpose",
+      constants={**FEW, "scales": np.array([1, 1, 2, 3], np.float32)})
+fused("resize to sizes", "a = Conv(x, w) y = Resize<mode=\"linear\">(a, , , sizes)",
+      "Conv Resize Transpose", constants={**FEW, "sizes": np.array([2, 5, 9, 3])})
 fused("a pool with indices stays", "a = Conv<pads=[1,1,1,1]>(x, w) "
       "y, i = MaxPool<kernel_shape=[2,2]>(a)", "Conv Transpose MaxPool", constants=FEW,
       outputs="float[A,B,C,D] y, int64[A,B,C,D] i", reference=False)
