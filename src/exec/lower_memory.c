@@ -49,7 +49,7 @@ static bool evaluate(const sdx_lowering *l, sdx_sample *s) {
 static uint32_t find_samples(const sdx_lowering *l, const uint8_t *kind, const int64_t *expected,
                              sdx_sample *samples) {
     static const int64_t batch_sizes[BATCHES] = {2, 4, 12, 64};
-    static const int64_t sizes[] = {224, 64, 512, 16, 128, 256, 640, 32, 299, 48, 1000, 100, 8, 4, 2, 1};
+    static const int64_t sizes[] = {224, 64, 512, 16, 128, 256, 32, 640, 299, 48, 1000, 100, 8, 4, 2, 1};
     size_t symbols = sdx_expr_symbol_count(l->program->pool);
     bool free_sizes = false, batches = false;
     for (size_t i = 0; i < symbols; i++) {

@@ -94,7 +94,7 @@ typedef struct sdx_sample {
     int64_t *symbols;
     int64_t *results;
 } sdx_sample;
-#define SDX_SAMPLES 10
+#define SDX_SAMPLES 12
 
 /* Chooses, plans, and fills slots, planned and layout of the program. */
 sdx_status sdx_lower_memory(sdx_lowering *l);
