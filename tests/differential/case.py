@@ -12,6 +12,7 @@ Families (families/*.py) register one generator an operator:
 valid cases only: what the standard forbids is tested in tests/bad-models.
 """
 import dataclasses
+import functools
 import zlib
 
 import ml_dtypes
@@ -249,16 +250,21 @@ def build_model(case, schema, versions, newest, random):
     return model, [case.inputs[i] for i in fed]
 
 
-def schemas_of(domain, operator):
-    return sorted((s for s in onnx.defs.get_all_schemas_with_history()
-                   if s.name == operator and s.domain == domain and not s.deprecated),
-                  key=lambda s: s.since_version)
+@functools.cache  # listing them takes longer than most cases
+def history_of(domain, operator):
+    """All versions of an operator, the one that ends it too; and the newest opset of its domain."""
+    versions = sorted((s for s in onnx.defs.get_all_schemas_with_history()
+                       if s.name == operator and s.domain == domain),
+                      key=lambda s: s.since_version)
+    newest = max(s.since_version for s in onnx.defs.get_all_schemas() if s.domain == domain)
+    return versions, newest
 
 
 def make_case(domain, operator, index):
     """The case with this number, always the same; its model, and the values to feed."""
     random = Random([zlib.crc32(f"{domain}.{operator}".encode()), index])
-    schemas = schemas_of(domain, operator)
+    history, newest = history_of(domain, operator)
+    schemas = [s for s in history if not s.deprecated]
     schema = schemas[-1] if random.chance(0.4) else random.choice(schemas)
     if (domain, operator) in PREFERRED and random.chance(0.95):
         wanted = PREFERRED[domain, operator]
@@ -269,8 +275,5 @@ def make_case(domain, operator, index):
     case.version = schema.since_version
     if case.model is not None:
         return case, case.model, [i for i in case.inputs if i is not None]
-    versions = [s.since_version for s in onnx.defs.get_all_schemas_with_history()  # the end, too
-                if s.name == operator and s.domain == domain]
-    newest = max(s.since_version for s in onnx.defs.get_all_schemas() if s.domain == domain)
-    model, fed = build_model(case, schema, versions, newest, random)
+    model, fed = build_model(case, schema, [s.since_version for s in history], newest, random)
     return case, model, fed

@@ -217,7 +217,7 @@ def report(all_results, died, path):
     lines = [
         "# Random cases against two references", "",
         f"Written by `make differential`: {len(everything) + died} random cases over {len(all_results)} "
-        f"operators, in all their versions and types, compared with ONNX Runtime "
+        f"operators, of versions and types drawn at random, compared with ONNX Runtime "
         f"{onnxruntime.__version__} and onnx.reference of ONNX {onnx.__version__}. A case counts if "
         "at least one of the two answers. Repeat one with `tests/differential/run.py --operator NAME "
         "--case N`.", "",
