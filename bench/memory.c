@@ -23,6 +23,7 @@ static const char usage[] =
     "         buffers\n\n"
     "  --most MIB   the arena of the next model must be at most this\n"
     "  --orders N   at least so many orders must be proved\n"
+    "  --optimize L optimisation level (default 3)\n"
     "  --untimed    times have no targets\n"
     "  --verbose    each size\n\n"
     "Exit code 1 if a target is missed.\n\n"
@@ -33,6 +34,7 @@ enum { EXIT_TARGET = 1, EXIT_USAGE = 2, EXIT_BAD = 3 };
 #define MOST_SIZES 32
 
 static bool verbose, untimed;
+static int optimize = 3;
 static int orders_proved;
 
 typedef struct sizes {
@@ -81,7 +83,7 @@ static size_t bind(const job *j, size_t varied, size_t which, sdx_binding *out) 
 
 static sdx_program *make_program(job *j, const sdx_binding *fixed, size_t count) {
     sdx_program *program = NULL;
-    sdx_program_options options = {.struct_size = sizeof options, .optimize = 3, .fixed = fixed,
+    sdx_program_options options = {.struct_size = sizeof options, .optimize = optimize, .fixed = fixed,
                                    .fixed_count = count};
     sdx_program_create(j->model, &options, &program, &j->error);
     return program;
@@ -194,6 +196,7 @@ static bool read_options(char **argv, int argc, int *i, job *j, int *orders) {
         if (strcmp(argv[*i], "--verbose") == 0) verbose = true;
         else if (strcmp(argv[*i], "--untimed") == 0) untimed = true;
         else if (strcmp(argv[*i], "--most") == 0 && *i + 1 < argc) j->most = strtod(argv[++*i], NULL);
+        else if (strcmp(argv[*i], "--optimize") == 0 && *i + 1 < argc) optimize = atoi(argv[++*i]);
         else if (strcmp(argv[*i], "--orders") == 0 && *i + 1 < argc) *orders = atoi(argv[++*i]);
         else return false;
     }
