@@ -2,7 +2,7 @@
 # The memory laboratory beside its targets: placement at the bound in under 1 s, at least 12 orders proved,
 # the detector of PP-OCRv4 in 25.0 MiB, one plan for all sizes within 2 %, binding in under 100 us for each
 # 300 buffers; then placement alone (run_plan.sh).
-# usage: bench/run_memory.sh [--untimed]   (make bench-memory builds what it needs)
+# usage: bench/run_memory.sh [--untimed] [--optimize L]   (make bench-memory builds what it needs)
 #   --untimed   only what does not depend on the machine: no times, no placement problems
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ models=build/models
 wheels=$models/wheels
 batches=batch=1,2,3,4,6,8,16,32,64
 jobs=()
-untimed=${1:-}
+options=("$@")
 add() { # a model that could not be made is named and left out
     local model=$1
     [[ $1 == --most ]] && model=$3
@@ -41,6 +41,6 @@ if ((${#jobs[@]} == 0)); then
 fi
 orders=()
 ((${#jobs[@]} < 60)) || orders=(--orders 12) # not where most models are missing
-"$bench" $untimed "${orders[@]}" "${jobs[@]}" || code=1
-[[ -n $untimed ]] || bench/run_plan.sh || code=1
+"$bench" "${options[@]}" "${orders[@]}" "${jobs[@]}" || code=1
+[[ " ${options[*]} " == *" --untimed "* ]] || bench/run_plan.sh || code=1
 exit $code

@@ -31,6 +31,7 @@ static bool is_plain(sdx_dtype dtype) {
 static bool can_fold(sdx_rewrite *r, const sdx_node *node) {
     if (node->dead || !node->op || (node->op->def->flags & (SDX_OP_RANDOM | SDX_OP_HEAP)))
         return false;
+    if (node->op->def->pack) return false; /* its body wants what only lowering makes */
     if (node->input_count == 0 || node->output_count == 0) return false;
     for (uint32_t a = 0; a < node->attr_count; a++)
         if (node->attrs[a].kind == SDX_ATTR_GRAPH || node->attrs[a].kind == SDX_ATTR_GRAPHS)

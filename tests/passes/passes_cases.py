@@ -276,6 +276,8 @@ fused("norm before the conv", "c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) q =
       constants={**FEW, "g": draw(5), "mean": draw(5), "var": draw(5, low=0.5)})
 fused("weights from outside stay", "y = Conv(x, x)", "Conv", inputs="float[N,3,8,6] x",
       shapes=((3, 3, 8, 6),), reference=False)
+fused("conv of constants", "y = Conv(k, w, b)", "Conv Transpose",
+      constants={**FEW, "k": draw(1, 3, 5, 4)})
 fused("pools", "a = Conv<pads=[1,1,1,1]>(x, w) c = MaxPool<kernel_shape=[3,2], strides=[2,1], "
       "pads=[1,0,1,0]>(a) y = AveragePool<kernel_shape=[2,2], ceil_mode=1, strides=[2,2]>(c)",
       "Conv MaxPool AveragePool Transpose", constants=FEW)

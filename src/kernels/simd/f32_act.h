@@ -13,7 +13,7 @@ SIMD_INLINE vf act_apply(sdx_act act, vf x, vf a, vf b) {
     case SDX_ACT_LEAKY: return vf_select(x < zero, a * x, x);
     case SDX_ACT_SIGMOID: return vf_sigmoid(x);
     case SDX_ACT_SWISH: return vf_swish(x, a);
-    case SDX_ACT_HARD_SIGMOID: return vf_clip(vf_fma(a, x, b), zero, one);
+    case SDX_ACT_HARD_SIGMOID: return vf_clip(a * x + b, zero, one); /* rounded as it is defined */
     case SDX_ACT_HARD_SWISH:
         return x * vf_clip(vf_fma(x, vf_set1(1.0f / 6.0f), vf_set1(0.5f)), zero, one);
     case SDX_ACT_TANH: return vf_tanh(x);

@@ -127,11 +127,12 @@ SIMD_INLINE vf vf_sigmoid(vf x) {
     return one / (one + vf_exp(-x));
 }
 
-/* x sigmoid(a x): where the sigmoid is less than the smallest normal number, 0. */
+/* x sigmoid(a x): where the sigmoid is less than the smallest normal number, 0; of what is infinite on that
+ * side, not a number, as the product is. */
 SIMD_INLINE vf vf_swish(vf x, vf a) {
     const vf z = -a * x, bounded = vf_clip(z, vf_set1(-87.0f), vf_set1(EXP_HIGH));
-    const vf y = x / (vf_set1(1.0f) + vf_exp_bounded(bounded));
-    return vi_floats(vf_bits(y) & ~(vi)(z > vf_set1(-EXP_LOW)));
+    const vf e = vf_select(z > vf_set1(-EXP_LOW), vf_set1(__builtin_inff()), vf_exp_bounded(bounded));
+    return x / (vf_set1(1.0f) + e);
 }
 
 /* tanh |x| = -e / (e + 2) with e = exp(-2|x|) - 1: no cancellation anywhere. */
