@@ -97,6 +97,8 @@ typedef struct dim_list {
 /* From the texts of --dim, each NAME=N; false after a message. */
 bool dims_parse(dim_list *dims, const text_list *texts, const command *cmd);
 void dims_free(dim_list *dims);
+/* What --slice says, as in sdx_program_options (NULL: not given); false after a message. */
+bool slice_parse(const char *argument, int64_t *size, const command *cmd);
 /* Fails naming a --dim that the model has no symbol for, and those it has. */
 bool dims_check(const dim_list *dims, const sdx_model *model);
 /* Says that an input's dim has no size, what it is needed for, and which --dim would give it one. */

@@ -8,7 +8,8 @@
 
 static const char help[] =
     "usage: sardonyx plan MODEL [--dim NAME=N].. [--order search|given] [--in-place on|off]\n"
-    "                     [--views on|off] [--concat on|off] [--symbolic] [OPTION]..\n"
+    "                     [--views on|off] [--concat on|off] [--slice N|off|auto]\n"
+    "                     [--symbolic] [OPTION]..\n"
     "       sardonyx plan PROBLEM.csv [OPTION]..\n"
     "       sardonyx plan --list\n\n"
     "options: [--strategy NAME|all|given|exec:COMMAND].. [--align BYTES] [--capacity BYTES]\n"
@@ -22,6 +23,7 @@ static const char help[] =
     "  --in-place off     no step writes over its input\n"
     "  --views off        Reshape, Slice, Split and the like copy\n"
     "  --concat off       the inputs of Concat are not written in place\n"
+    "  --slice N          as in `sardonyx run`; off: the arena of the whole batch\n"
     "  --symbolic         one plan for all sizes: sizes and offsets as expressions\n"
     "  --strategy NAME    one of --list, may be given several times; default: best\n"
     "  --strategy all     every strategy in turn\n"
@@ -236,6 +238,7 @@ static int run(int argc, char **argv) {
     const char *csv = NULL;
     bool list = false;
     text_list dims = {0};
+    const char *slice = NULL;
     int order = 0, in_place = 0, views = 0, concat = 0;
     const option options[] = {
         {.name = "--dim", .kind = OPTION_LIST, .to = &dims},
@@ -243,6 +246,7 @@ static int run(int argc, char **argv) {
         {.name = "--in-place", .kind = OPTION_CHOICE, .to = &in_place, .choices = "on|off"},
         {.name = "--views", .kind = OPTION_CHOICE, .to = &views, .choices = "on|off"},
         {.name = "--concat", .kind = OPTION_CHOICE, .to = &concat, .choices = "on|off"},
+        {.name = "--slice", .kind = OPTION_TEXT, .to = &slice},
         {.name = "--svg", .kind = OPTION_TEXT, .to = &session.svg},
         {.name = "--html", .kind = OPTION_TEXT, .to = &session.html},
         {.name = "--symbolic", .kind = OPTION_FLAG, .to = &session.symbolic},
@@ -259,7 +263,8 @@ static int run(int argc, char **argv) {
     int code = EXIT_USAGE;
     if (parse_arguments(&cmd_plan, argc, argv, options, sizeof options / sizeof *options,
                         &files) &&
-        dims_parse(&session.dims, &dims, &cmd_plan)) {
+        dims_parse(&session.dims, &dims, &cmd_plan) &&
+        slice_parse(slice, &session.slice, &cmd_plan)) {
         session.memory = (order ? SDX_MEMORY_KEEP_ORDER : 0u) |
                          (in_place ? SDX_MEMORY_NO_IN_PLACE : 0u) |
                          (views ? SDX_MEMORY_NO_VIEWS : 0u) | (concat ? SDX_MEMORY_NO_CONCAT : 0u);

@@ -9,7 +9,7 @@
 static const char help[] =
     "usage: sardonyx run MODEL [--input NAME=FILE.npy|.pb].. [--random SEED] [--dim NAME=N]..\n"
     "                    [--output DIR] [--format npy|pb] [--threads N] [--optimize 0|1|2|3]\n"
-    "                    [--repeat N] [--profile FILE] [--json]\n\n"
+    "                    [--repeat N] [--slice N|off|auto] [--profile FILE] [--json]\n\n"
     "Runs a model and prints a summary of each output.\n\n"
     "  --input NAME=FILE  an input from a .npy file, or from a .pb file that holds what the model\n"
     "                     declares: a TensorProto, SequenceProto or OptionalProto\n"
@@ -22,6 +22,8 @@ static const char help[] =
     "  --threads N        threads (default: as many as the process may use)\n"
     "  --optimize L       optimisation level (default 3)\n"
     "  --repeat N         run N times; the best and the median time are printed\n"
+    "  --slice N          run a batch N samples at a time, where samples do not touch one another;\n"
+    "                     off: whole, auto (default): as many as suit the machine's caches\n"
     "  --profile FILE     run again as often (10 times at most) and write what each step took to\n"
     "                     FILE, a trace for Perfetto or chrome://tracing; the 10 steps that took\n"
     "                     longest go to stderr\n"
@@ -31,10 +33,11 @@ static const char help[] =
 #define PROFILED_RUNS 10 /* at most */
 
 typedef struct run_options {
-    const char *model, *output, *profile;
+    const char *model, *output, *profile, *slice_text;
     bool json;
     int format; /* 0 npy, 1 pb */
     int64_t seed, threads, optimize, repeat; /* seed -1: no random inputs */
+    int64_t slice;
     text_list positionals, inputs, dim_texts;
     dim_list dims;
 } run_options;
@@ -55,6 +58,7 @@ static bool parse(run_options *o, int argc, char **argv) {
         {.name = "--threads", .kind = OPTION_INTEGER, .to = &o->threads, .low = 1, .high = 1024},
         {.name = "--optimize", .kind = OPTION_INTEGER, .to = &o->optimize, .low = 0, .high = 3},
         {.name = "--repeat", .kind = OPTION_INTEGER, .to = &o->repeat, .low = 1, .high = 1000000},
+        {.name = "--slice", .kind = OPTION_TEXT, .to = &o->slice_text},
         {.name = "--profile", .kind = OPTION_TEXT, .to = &o->profile},
         {.name = "--json", .kind = OPTION_FLAG, .to = &o->json},
     };
@@ -73,7 +77,7 @@ static bool parse(run_options *o, int argc, char **argv) {
     else if (o->positionals.count == 0) usage_error(&cmd_run, "no model given");
     else if (o->output && !o->output[0]) usage_error(&cmd_run, "--output needs a value");
     else if (o->profile && !o->profile[0]) usage_error(&cmd_run, "--profile needs a value");
-    else o->model = o->positionals.items[0];
+    else if (slice_parse(o->slice_text, &o->slice, &cmd_run)) o->model = o->positionals.items[0];
     return o->model != NULL;
 }
 
@@ -284,7 +288,8 @@ static int run_model(run_session *s, const run_options *o) {
     sdx_error error;
     double start = now_ms();
     sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)o->optimize,
-                                   .fixed = o->dims.items, .fixed_count = o->dims.count};
+                                   .fixed = o->dims.items, .fixed_count = o->dims.count,
+                                   .slice = o->slice};
     sdx_context_options context = {.struct_size = sizeof context, .threads = (uint32_t)o->threads,
                                    .seed = o->seed > 0 ? (uint64_t)o->seed : 0};
     if (sdx_model_load_file(o->model, NULL, &s->model, &error) != SDX_STATUS_OK)

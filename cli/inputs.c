@@ -1,9 +1,22 @@
-/* inputs.c - sizes given with --dim, and repeatable random inputs. */
+/* inputs.c - sizes given with --dim and --slice, and repeatable random inputs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+
+bool slice_parse(const char *argument, int64_t *size, const command *cmd) {
+    *size = 0;
+    if (!argument || strcmp(argument, "auto") == 0) return true;
+    *size = SDX_SLICE_OFF;
+    if (strcmp(argument, "off") == 0) return true;
+    char *end;
+    errno = 0;
+    *size = strtoll(argument, &end, 10);
+    if (!errno && end != argument && !*end && *size > 0) return true;
+    usage_error(cmd, "--slice is '%s', expected a number from 1 on, off or auto", argument);
+    return false;
+}
 
 /* Names may hold a '=' themselves; sizes cannot, so the last one divides. */
 static bool parse_dim(sdx_binding *dim, const char *argument, const command *cmd) {

@@ -168,7 +168,17 @@ static void load_json(inspection *in, json_writer *json) {
 
 static void plan_json(const inspection *in, json_writer *json) {
     json_object(json, "plan");
+    sdx_slice_info slice = {.struct_size = sizeof slice};
+    sdx_program_get_slice(in->program, &slice);
     json_integer(json, "steps", (int64_t)in->steps);
+    json_object(json, "slices");
+    if (slice.symbol) {
+        json_string(json, "of", slice.symbol);
+        json_integer(json, "samples", (int64_t)in->memory.slice); /* 0: run whole */
+    } else {
+        json_string(json, "reason", slice.reason);
+    }
+    json_end(json);
     json_integer(json, "arena_bytes", (int64_t)in->memory.arena_bytes);
     json_integer(json, "naive_bytes", (int64_t)in->memory.naive_bytes);
     json_integer(json, "constant_bytes", (int64_t)in->info.constant_bytes);

@@ -301,11 +301,24 @@ static void print_load(inspection *in) {
     }
 }
 
+/* Whether batches are run in slices, or why not. */
+static void print_slices(const inspection *in) {
+    sdx_slice_info slice = {.struct_size = sizeof slice};
+    sdx_program_get_slice(in->program, &slice);
+    label("slices");
+    fputs(slice.symbol ? "of '" : "none: ", stdout);
+    put_safe(stdout, slice.symbol ? slice.symbol : slice.reason);
+    if (!slice.symbol) putchar('\n');
+    else if (!in->memory.slice) puts("', which is run whole at this size");
+    else printf("', %llu at a time\n", (unsigned long long)in->memory.slice);
+}
+
 static void print_plan(inspection *in) {
     print_fact("file", in->path);
     print_dims(in);
     if (in->info.problem_count) return; /* no plan; the reasons follow on stderr */
     print_count("steps", in->steps);
+    print_slices(in);
     print_bytes(in, "arena", in->memory.arena_bytes, " for the intermediates");
     print_bytes(in, "unshared", in->memory.naive_bytes, " if each had memory of its own");
     print_bytes(in, "constants", in->info.constant_bytes, "");

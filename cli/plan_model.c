@@ -41,7 +41,8 @@ int plan_load_model(plan_session *s) {
     if (!s->symbolic && !sizes_complete(s)) return EXIT_USAGE;
     sdx_program_options program = {.struct_size = sizeof program, .optimize = 3,
                                    .memory = s->memory, .strategy = NULL,
-                                   .fixed = s->dims.items, .fixed_count = s->dims.count};
+                                   .fixed = s->dims.items, .fixed_count = s->dims.count,
+                                   .slice = s->slice};
     if (s->symbolic) program.memory |= SDX_MEMORY_DESCRIBE;
     if (sdx_program_create(s->model, &program, &s->program, &error) != SDX_STATUS_OK)
         return report_error(s->path, &error);
@@ -92,6 +93,7 @@ void report_model_head(plan_session *s) {
     puts(order.proved ? "; no order needs less" : "");
     sdx_memory_info memory = {.struct_size = sizeof memory};
     sdx_context_get_memory(s->context, &memory);
+    if (memory.slice) printf("slices    %llu samples at a time\n", (unsigned long long)memory.slice);
     print_sum("unshared", memory.naive_bytes, ", each value in memory of its own");
 }
 
@@ -102,6 +104,7 @@ void report_model_needs(plan_session *s) {
     if (s->as_json) {
         json_object(&s->json, "memory");
         json_integer(&s->json, "arena_bytes", (int64_t)m.arena_bytes);
+        json_integer(&s->json, "slice", (int64_t)m.slice);
         json_integer(&s->json, "scratch_bytes", (int64_t)m.scratch_bytes);
         json_integer(&s->json, "mapped_bytes", (int64_t)m.mapped_bytes);
         json_integer(&s->json, "copied_bytes", (int64_t)m.constant_bytes);

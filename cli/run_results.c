@@ -178,6 +178,8 @@ void print_results_json(const run_session *s) {
     json_integer(&json, "heap_peak", (int64_t)memory.heap_peak);
     json_integer(&json, "constant_bytes_copied", (int64_t)memory.constant_bytes);
     json_integer(&json, "naive_bytes", (int64_t)memory.naive_bytes);
+    json_integer(&json, "slice", (int64_t)memory.slice);
+    json_integer(&json, "output_bytes", (int64_t)memory.output_bytes);
     json_end(&json);
     json_object(&json, "time_ms");
     json_number(&json, "load", s->load_ms);

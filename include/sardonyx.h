@@ -346,7 +346,12 @@ typedef struct sdx_program_options {
     const sdx_binding *expected;
     size_t expected_count;
     uint32_t kernels; /* SDX_KERNELS_*: what to go without; 0: all that the level allows */
+    /* A batch whose samples do not touch one another is run this many at a time, with the results and in
+     * the memory of so few; 0: as many as suit the machine's caches, SDX_SLICE_OFF: never. */
+    int64_t slice;
 } sdx_program_options;
+
+#define SDX_SLICE_OFF (-1)
 
 /* The model must outlive the program. */
 SDX_API sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options *options,
@@ -424,6 +429,17 @@ typedef struct sdx_program_order {
 } sdx_program_order;
 SDX_API void sdx_program_get_order(const sdx_program *program, sdx_program_order *order);
 
+/* Whether batches are run in slices: `symbol` counts their samples, or is NULL, and `reason` says why not:
+ * "node 'pool' (ReduceMean): it reduces the samples to one". */
+typedef struct sdx_slice_info {
+    size_t struct_size;
+    const char *symbol;
+    int64_t size;       /* as in sdx_program_options; what 0 came to is in sdx_memory_info */
+    const char *reason;
+    uint32_t node;      /* of the model, that the reason is about; SDX_NO_INDEX: none */
+} sdx_slice_info;
+SDX_API void sdx_program_get_slice(const sdx_program *program, sdx_slice_info *info);
+
 /* ---- context ---------------------------------------------------------------------------------- */
 
 typedef struct sdx_context sdx_context;
@@ -451,7 +467,7 @@ typedef struct sdx_context_options {
     size_t arena_size;
     uint64_t seed;      /* for random operators whose node gives none; 0: a fixed default */
     /* Called with every tensor that a step has made, right after the step, whatever the graph; the
-     * data may be written over by later steps. NULL: not called. */
+     * data may be written over by later steps. Batches are run whole then. NULL: not called. */
     void (*observe)(void *user, uint32_t value, const sdx_tensor *tensor);
     void *observe_user;
     /* Called after every step that did something, of any graph: a step that runs a subgraph comes
@@ -488,6 +504,8 @@ typedef struct sdx_memory_info {
     size_t scratch_bytes; /* largest scratch memory of a step; lies in the arena too */
     size_t mapped_bytes;  /* the model file, where it is mapped: pages come and go */
     size_t model_bytes, program_bytes, context_bytes; /* tables; without constants and arena */
+    uint64_t slice;       /* samples that go through the arena at a time; 0: the whole batch */
+    size_t output_bytes;  /* memory for outputs of batches that are run in slices */
 } sdx_memory_info;
 SDX_API void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info);
 

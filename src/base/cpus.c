@@ -1,4 +1,4 @@
-/* cpus.c - how many CPUs this process may use: the affinity mask, cut by the quota that a control
+/* cpus.c - the size of the cache, and how many CPUs this process may use: the affinity mask, cut by the quota that a control
  * group (a container, a service) sets. Contexts ask it when the caller leaves the thread count
  * open. All files are read defensively: one that is missing or strange counts as "no quota". */
 #include "base/cpus.h"
@@ -158,4 +158,22 @@ static uint32_t affinity_cpus(void) {
 uint32_t sdx_usable_cpus(void) {
     uint32_t cpus = affinity_cpus(), quota = sdx_cgroup_cpus("");
     return quota < cpus ? quota : cpus;
+}
+
+uint64_t sdx_cache_bytes(const char *root) {
+    uint64_t most = 0;
+    /* Some levels are split; index counts the parts. sysconf is no help: it may name the caches of all
+     * the chips together. */
+    for (int index = 0; index < 8; index++) {
+        char path[PATH_ROOM], text[64];
+        uint64_t size;
+        snprintf(path, sizeof path, "%.256s/sys/devices/system/cpu/cpu0/cache/index%d/size", root,
+                 index);
+        if (!read_text(path, text, sizeof text)) break;
+        const char *at = text;
+        if (!parse_number(&at, &size) || size > UINT32_MAX) continue;
+        size *= *at == 'K' ? 1024 : *at == 'M' ? 1024 * 1024 : 1;
+        if (size > most) most = size;
+    }
+    return most ? most : (uint64_t)4 << 20;
 }

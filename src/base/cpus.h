@@ -8,4 +8,8 @@
  * looked up below root ("" in earnest): proc/self/cgroup and what lies in sys/fs/cgroup. */
 uint32_t sdx_cgroup_cpus(const char *root);
 
+/* Bytes of the largest cache that the first CPU uses, below root as above (sys/devices); a modest guess
+ * where the system does not tell. */
+uint64_t sdx_cache_bytes(const char *root);
+
 #endif

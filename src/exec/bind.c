@@ -340,14 +340,19 @@ sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
     return SDX_STATUS_OK;
 }
 
+sdx_status sdx_bind_inputs(sdx_context *context, int64_t *symbols, sdx_error *error) {
+    size_t count = sdx_expr_symbol_count(context->program->pool);
+    for (size_t i = 0; i < count; i++) symbols[i] = -1;
+    for (uint32_t i = 0; i < sdx_graph_at(context->program->module, 0)->input_count; i++)
+        SDX_TRY(bind_input(context, symbols, i, error));
+    return SDX_STATUS_OK;
+}
+
 sdx_status sdx_context_bind(sdx_context *context, sdx_error *error) {
     const sdx_program *program = context->program;
-    const sdx_module *module = program->module;
     size_t count = sdx_expr_symbol_count(program->pool);
     int64_t *fresh = context->symbols + count; /* the second half: the binding being made */
-    for (size_t i = 0; i < count; i++) fresh[i] = -1;
-    for (uint32_t i = 0; i < sdx_graph_at(module, 0)->input_count; i++)
-        SDX_TRY(bind_input(context, fresh, i, error));
+    SDX_TRY(sdx_bind_inputs(context, fresh, error));
     bool same = context->bound && memcmp(fresh, context->symbols, count * sizeof *fresh) == 0;
     if (!same) {
         context->bound = false;

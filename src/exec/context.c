@@ -110,7 +110,7 @@ static sdx_status make_tables(sdx_context *context, sdx_error *error) {
                 context->out_info && context->in_dims && context->input_set;
     if (!have) return sdx_fail_memory(error, 0, "the context");
     init_storage(context);
-    return SDX_STATUS_OK;
+    return program->slice.symbol == SIZE_MAX ? SDX_STATUS_OK : sdx_slice_tables(context, error);
 }
 
 static void init_host(sdx_context *context) {
@@ -190,6 +190,8 @@ void sdx_context_release(sdx_context *context) {
         sdx_value_release(context->slots[graph->inputs[i]]);
     sdx_pool_release(context->pool);
     if (!context->arena_given) sdx_free(context->allocator, context->arena, context->arena_size);
+    for (uint32_t o = 0; context->outputs && o < graph->output_count; o++)
+        sdx_free(context->allocator, context->outputs[o].memory, context->outputs[o].size);
     sdx_arena_free(&context->text);
     sdx_arena_free(&context->memory);
     sdx_allocator allocator = context->own_allocator;
@@ -282,11 +284,22 @@ sdx_status sdx_context_run(sdx_context *context, sdx_error *error) {
         sdx_arena_init(&context->text, &context->heap.allocator, 0);
     }
     use_defaults(context);
-    SDX_TRY(sdx_context_bind(context, error));
+    context->slice = 0;
     context->arena_used = 0;
     context->draws = 0;
     atomic_store(&context->heap.peak, atomic_load(&context->heap.used));
-    sdx_status status = sdx_run_block(context, 0, error);
+    if (context->program->slice.symbol != SIZE_MAX && !context->observe) {
+        int64_t *sizes = context->symbols + sdx_expr_symbol_count(context->program->pool);
+        SDX_TRY(sdx_bind_inputs(context, sizes, error));
+        SDX_TRY(sdx_slice_choose(context, sizes, error));
+    }
+    sdx_status status;
+    if (context->slice) {
+        status = sdx_run_slices(context, error);
+    } else {
+        SDX_TRY(sdx_context_bind(context, error));
+        status = sdx_run_block(context, 0, error);
+    }
     atomic_store(&context->cancel, false);
     context->runs++;
     context->has_run = status == SDX_STATUS_OK;
@@ -296,7 +309,9 @@ sdx_status sdx_context_run(sdx_context *context, sdx_error *error) {
 const sdx_value *sdx_context_output_value(const sdx_context *context, size_t index) {
     if (!context || !context->has_run) return NULL;
     const sdx_graph *graph = sdx_graph_at(context->program->module, 0);
-    return index < graph->output_count ? context->slots[graph->outputs[index]] : NULL;
+    if (index >= graph->output_count) return NULL;
+    return context->slice ? &context->outputs[index].value
+                          : context->slots[graph->outputs[index]];
 }
 
 const sdx_tensor *sdx_context_output(const sdx_context *context, size_t index) {
@@ -321,6 +336,8 @@ void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info) {
                             .program_bytes = sdx_module_bytes(context->program->module) +
                                              context->program->arena.total -
                                              context->program->constant_bytes,
-                            .context_bytes = context->memory.total + sizeof *context};
+                            .context_bytes = context->memory.total + sizeof *context,
+                            .slice = (uint64_t)context->slice,
+                            .output_bytes = sdx_slice_output_bytes(context)};
     memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
 }

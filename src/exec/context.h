@@ -15,6 +15,13 @@ typedef struct sdx_heap {
     size_t limit;
 } sdx_heap;
 
+/* An output of a batch that was run in slices. */
+typedef struct sdx_output {
+    sdx_value value;
+    void *memory;
+    size_t size; /* of the memory, which stays for later runs */
+} sdx_output;
+
 struct sdx_context {
     const sdx_allocator *allocator;
     sdx_allocator own_allocator;
@@ -35,6 +42,12 @@ struct sdx_context {
     void *arena;
     size_t arena_size, arena_needed, arena_used, naive_bytes, scratch_bytes;
     bool arena_given; /* by the caller: may not grow */
+    int64_t batch, slice; /* samples in all and at a time; slice 0: the batch is run whole */
+    int64_t slice_size;     /* that suits slice_symbols; 0: not found yet */
+    int64_t *slice_symbols;
+    sdx_value **whole;   /* by main input: the caller's, while parts of it are run */
+    sdx_value *parts;    /* by main input: borrowed values, parts of the caller's */
+    sdx_output *outputs; /* by main output */
     sdx_heap heap;
     sdx_arena text; /* bytes of string elements made in this run */
     sdx_pool *pool;
@@ -56,6 +69,8 @@ static inline sdx_context *sdx_context_of(sdx_host *host) {
 /* Fails unless the value is of the type that the model declares for its input `id`. */
 sdx_status sdx_check_input(const sdx_module *module, sdx_id id, const sdx_value *value,
                            sdx_error *error);
+/* symbols[i] becomes the size that the inputs give symbol i, else -1. */
+sdx_status sdx_bind_inputs(sdx_context *context, int64_t *symbols, sdx_error *error);
 /* Binds symbols from the inputs that are set; plans the arena anew if any changed. */
 sdx_status sdx_context_bind(sdx_context *context, sdx_error *error);
 /* Sizes and offsets of everything in the arena, from context->results. */
@@ -63,6 +78,12 @@ sdx_status sdx_context_plan(sdx_context *context, sdx_error *error);
 /* symbols[i] becomes the size that a binding gives symbol i, else -1. */
 sdx_status sdx_bind_names(const sdx_expr_pool *pool, const sdx_binding *bindings, size_t count,
                           int64_t *symbols, sdx_error *error);
+/* Sets batch and slice for these sizes. Plans on the way: binding comes after. */
+sdx_status sdx_slice_choose(sdx_context *context, const int64_t *symbols, sdx_error *error);
+/* Binds and runs slice after slice. */
+sdx_status sdx_run_slices(sdx_context *context, sdx_error *error);
+sdx_status sdx_slice_tables(sdx_context *context, sdx_error *error);
+size_t sdx_slice_output_bytes(const sdx_context *context); /* of memory for outputs */
 /* Runs the steps of one graph; its inputs are in their slots. */
 sdx_status sdx_run_block(sdx_context *context, sdx_id graph, sdx_error *error);
 sdx_status sdx_run_graph(sdx_host *host, sdx_id graph, sdx_value *const *in, uint32_t in_count,

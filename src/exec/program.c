@@ -6,6 +6,7 @@
 
 #include "exec/context.h"
 #include "exec/lowering.h"
+#include "exec/slice.h"
 #include "passes/passes.h"
 
 static void set_limits(sdx_program *program, const sdx_limits *given) {
@@ -49,6 +50,12 @@ static sdx_status make_module(sdx_program *program, const sdx_program_options *o
                            error));
     SDX_TRY(sdx_bind_names(from->pool, options->expected, options->expected_count, expected,
                            error));
+    SDX_TRY(sdx_slice_find(program, program->fixed, error));
+    if (program->slice.symbol != SIZE_MAX) {
+        /* Open, so that it can be a slice's; runs compare the whole with slice.fixed. */
+        program->fixed[program->slice.symbol] = -1;
+        expected[program->slice.symbol] = -1;
+    }
     for (size_t i = 0; i < symbols; i++)
         if (program->fixed[i] >= 0) expected[i] = program->fixed[i];
     SDX_TRY(sdx_module_copy(from, program->allocator, program->fixed, &program->module, error));
@@ -93,6 +100,9 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
     if (given.optimize < 0 || given.optimize > 3)
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
                         "optimisation level %d; levels are 0 to 3", given.optimize);
+    if (given.slice < SDX_SLICE_OFF)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "slices of %lld samples",
+                        (long long)given.slice);
     if (model->module->problems.count) {
         *error = *(const sdx_error *)model->module->problems.data;
         return error->code;
@@ -107,6 +117,7 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
     program->optimize = given.optimize;
     program->levers = given.memory;
     program->kernels = given.kernels;
+    program->slice.wanted = given.slice;
     set_limits(program, given.limits);
     uint64_t budget = program->limits.max_memory;
     sdx_arena_init(&program->arena, program->allocator, budget >= SIZE_MAX ? 0 : (size_t)budget);

@@ -61,6 +61,16 @@ typedef struct sdx_planned {
 
 #define SDX_LAYOUTS 4
 
+/* Whether a batch may be run in slices; see slice.h. */
+typedef struct sdx_slice {
+    size_t symbol;    /* that counts the samples; SIZE_MAX: batches are run whole, for this reason: */
+    char reason[320];
+    uint32_t node;    /* of the model that the reason is about; SDX_NO_INDEX: none */
+    int64_t wanted;   /* samples at a time, as the caller has it; 0: what suits, -1: whole batches */
+    int64_t fixed;    /* the only size of the batch that the program is made for; -1: any */
+    bool *inputs;     /* by main input: has samples, along its first axis */
+} sdx_slice;
+
 struct sdx_program {
     const sdx_allocator *allocator;
     sdx_allocator own_allocator;
@@ -91,6 +101,7 @@ struct sdx_program {
     sdx_layout layouts[SDX_LAYOUTS]; /* of planned; the smallest one counts at each binding */
     uint32_t layout_count;  /* 1 as a rule */
     sdx_order_info order;
+    sdx_slice slice;
     sdx_id *releases;
     uint32_t edge_count, step_count;
     uint32_t max_inputs, max_outputs; /* of any step */

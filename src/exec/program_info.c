@@ -64,6 +64,19 @@ size_t sdx_program_attribute_text(const sdx_program *program, size_t index, size
     return sdx_attr_text(program->module, &node->attrs[attribute], buffer, size);
 }
 
+void sdx_program_get_slice(const sdx_program *program, sdx_slice_info *info) {
+    const sdx_slice *slice = &program->slice;
+    const sdx_expr_pool *pool = program->model->module->pool;
+    sdx_slice_info full = {.struct_size = info->struct_size,
+                           .symbol = slice->symbol == SIZE_MAX
+                                         ? NULL
+                                         : sdx_expr_symbol_name(pool, slice->symbol),
+                           .size = slice->wanted,
+                           .reason = slice->reason,
+                           .node = slice->node};
+    memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
+}
+
 size_t sdx_program_pass_count(const sdx_program *program) {
     return program ? sdx_passes_count : 0;
 }

@@ -107,5 +107,16 @@ sdx_status sdx_context_bind_dims(sdx_context *context, const sdx_binding *bindin
     SDX_TRY(sdx_bind_names(pool, bindings, binding_count, context->symbols, error));
     sdx_expr_evaluate(pool, context->symbols, context->results);
     SDX_TRY(check_inputs_bound(context, error));
+    const sdx_program *program = context->program;
+    context->slice = 0;
+    if (program->slice.symbol != SIZE_MAX) {
+        size_t count = sdx_expr_symbol_count(pool);
+        int64_t *sizes = context->symbols + count;
+        memcpy(sizes, context->symbols, count * sizeof *sizes);
+        SDX_TRY(sdx_slice_choose(context, sizes, error));
+        memcpy(context->symbols, sizes, count * sizeof *sizes);
+        if (context->slice) context->symbols[program->slice.symbol] = context->slice;
+        sdx_expr_evaluate(pool, context->symbols, context->results);
+    }
     return sdx_context_plan(context, error);
 }

@@ -43,6 +43,8 @@ size_t sdx_expr_symbol_count(const sdx_expr_pool *pool);
 const char *sdx_expr_symbol_name(const sdx_expr_pool *pool, size_t index);
 /* Index of a plain symbol, or SIZE_MAX when e is something else. */
 size_t sdx_expr_symbol_index(const sdx_expr_pool *pool, sdx_expr e);
+/* Whether the symbol of that index stands in e. */
+bool sdx_expr_uses(const sdx_expr_pool *pool, sdx_expr e, size_t symbol);
 size_t sdx_expr_find_symbol(const sdx_expr_pool *pool, const char *name, size_t size);
 
 /* Arithmetic. pool may be NULL while all operands are constants. Unknown in, unknown out; also

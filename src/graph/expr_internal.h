@@ -6,6 +6,7 @@
  * expr_divide.c  floor division, its canonical form, and what is built on it
  * expr_list.c    min, max and broadcast, whose operands are sorted lists
  * expr_rebuild.c the same expressions in another pool
+ * expr_uses.c    whether a symbol stands in an expression
  * expr_text.c    printing; expr_parse.c reads the same syntax back
  */
 #ifndef SDX_GRAPH_EXPR_INTERNAL_H

@@ -350,6 +350,18 @@ static void test_quota_v1(void **state) {
     assert_true(sdx_cgroup_cpus(path) == UINT32_MAX); /* a root too long for any buffer */
 }
 
+static void test_cache_bytes(void **state) {
+    (void)state;
+    assert_int_equal(sdx_cache_bytes(root), 4 << 20); /* nothing there */
+    write_file("sys/devices/system/cpu/cpu0/cache/index0/size", "32K\n");
+    assert_int_equal(sdx_cache_bytes(root), 32 << 10);
+    write_file("sys/devices/system/cpu/cpu0/cache/index1/size", "garbage\n");
+    write_file("sys/devices/system/cpu/cpu0/cache/index2/size", "16384K\n");
+    assert_int_equal(sdx_cache_bytes(root), 16 << 20);
+    write_file("sys/devices/system/cpu/cpu0/cache/index3/size", "99999999999999\n");
+    assert_int_equal(sdx_cache_bytes(root), 16 << 20);
+}
+
 static void test_usable_cpus(void **state) {
     (void)state;
     uint32_t cpus = sdx_usable_cpus();
@@ -369,6 +381,7 @@ int main(void) {
         cmocka_unit_test(test_too_few_threads),
         cmocka_unit_test_setup_teardown(test_quota_v2, new_root, drop_root),
         cmocka_unit_test_setup_teardown(test_quota_v1, new_root, drop_root),
+        cmocka_unit_test_setup_teardown(test_cache_bytes, new_root, drop_root),
         cmocka_unit_test(test_usable_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
