@@ -99,6 +99,14 @@ bool dims_parse(dim_list *dims, const text_list *texts, const command *cmd);
 void dims_free(dim_list *dims);
 /* What --slice says, as in sdx_program_options (NULL: not given); false after a message. */
 bool slice_parse(const char *argument, int64_t *size, const command *cmd);
+typedef struct cpu_list {
+    uint32_t items[1024];
+    size_t count;
+} cpu_list;
+/* From a text such as 0,2-3 (NULL: none); false after a message. */
+bool cpus_parse(const char *argument, cpu_list *cpus, const command *cmd);
+/* This thread keeps to that CPU from now on. */
+bool use_cpu(uint32_t cpu);
 /* Fails naming a --dim that the model has no symbol for, and those it has. */
 bool dims_check(const dim_list *dims, const sdx_model *model);
 /* Says that an input's dim has no size, what it is needed for, and which --dim would give it one. */

@@ -8,8 +8,9 @@
 
 static const char help[] =
     "usage: sardonyx run MODEL [--input NAME=FILE.npy|.pb].. [--random SEED] [--dim NAME=N]..\n"
-    "                    [--output DIR] [--format npy|pb] [--threads N] [--optimize 0|1|2|3]\n"
-    "                    [--repeat N] [--slice N|off|auto] [--profile FILE] [--json]\n\n"
+    "                    [--output DIR] [--format npy|pb] [--threads N] [--cpus LIST]\n"
+    "                    [--optimize 0|1|2|3] [--repeat N] [--slice N|off|auto]\n"
+    "                    [--profile FILE] [--json]\n\n"
     "Runs a model and prints a summary of each output.\n\n"
     "  --input NAME=FILE  an input from a .npy file, or from a .pb file that holds what the model\n"
     "                     declares: a TensorProto, SequenceProto or OptionalProto\n"
@@ -19,7 +20,9 @@ static const char help[] =
     "  --output DIR       write each output to DIR/NAME.npy; in NAME, whatever is not a letter,\n"
     "                     digit, '.', '-' or '_' becomes '_'\n"
     "  --format F         npy (default) or pb; sequences and maps are always pb\n"
-    "  --threads N        threads (default: as many as the process may use)\n"
+    "  --threads N        threads (default: the environment variable SARDONYX_THREADS, else as many\n"
+    "                     as --cpus names, else as many as the process may use)\n"
+    "  --cpus LIST        CPUs for them, in turn, such as 0,2-3\n"
     "  --optimize L       optimisation level (default 3)\n"
     "  --repeat N         run N times; the best and the median time are printed\n"
     "  --slice N          run a batch N samples at a time, where samples do not touch one another;\n"
@@ -33,11 +36,12 @@ static const char help[] =
 #define PROFILED_RUNS 10 /* at most */
 
 typedef struct run_options {
-    const char *model, *output, *profile, *slice_text;
+    const char *model, *output, *profile, *slice_text, *cpus_text;
     bool json;
     int format; /* 0 npy, 1 pb */
     int64_t seed, threads, optimize, repeat; /* seed -1: no random inputs */
     int64_t slice;
+    cpu_list cpus;
     text_list positionals, inputs, dim_texts;
     dim_list dims;
 } run_options;
@@ -58,6 +62,7 @@ static bool parse(run_options *o, int argc, char **argv) {
         {.name = "--threads", .kind = OPTION_INTEGER, .to = &o->threads, .low = 1, .high = 1024},
         {.name = "--optimize", .kind = OPTION_INTEGER, .to = &o->optimize, .low = 0, .high = 3},
         {.name = "--repeat", .kind = OPTION_INTEGER, .to = &o->repeat, .low = 1, .high = 1000000},
+        {.name = "--cpus", .kind = OPTION_TEXT, .to = &o->cpus_text},
         {.name = "--slice", .kind = OPTION_TEXT, .to = &o->slice_text},
         {.name = "--profile", .kind = OPTION_TEXT, .to = &o->profile},
         {.name = "--json", .kind = OPTION_FLAG, .to = &o->json},
@@ -77,7 +82,9 @@ static bool parse(run_options *o, int argc, char **argv) {
     else if (o->positionals.count == 0) usage_error(&cmd_run, "no model given");
     else if (o->output && !o->output[0]) usage_error(&cmd_run, "--output needs a value");
     else if (o->profile && !o->profile[0]) usage_error(&cmd_run, "--profile needs a value");
-    else if (slice_parse(o->slice_text, &o->slice, &cmd_run)) o->model = o->positionals.items[0];
+    else if (slice_parse(o->slice_text, &o->slice, &cmd_run) &&
+             cpus_parse(o->cpus_text, &o->cpus, &cmd_run))
+        o->model = o->positionals.items[0];
     return o->model != NULL;
 }
 
@@ -259,6 +266,11 @@ static int execute(run_session *s, const run_options *o) {
     return code;
 }
 
+static uint32_t thread_count(const run_options *o) {
+    if (o->threads || getenv("SARDONYX_THREADS")) return (uint32_t)o->threads;
+    return (uint32_t)o->cpus.count;
+}
+
 /* The context reads a clock around every step, so it is one of its own, and the one that was timed is
  * gone by then. */
 static int profile_runs(run_session *s, const run_options *o, sdx_context_options context) {
@@ -290,7 +302,8 @@ static int run_model(run_session *s, const run_options *o) {
     sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)o->optimize,
                                    .fixed = o->dims.items, .fixed_count = o->dims.count,
                                    .slice = o->slice};
-    sdx_context_options context = {.struct_size = sizeof context, .threads = (uint32_t)o->threads,
+    sdx_context_options context = {.struct_size = sizeof context, .threads = thread_count(o),
+                                   .cpus = o->cpus.items, .cpu_count = o->cpus.count,
                                    .seed = o->seed > 0 ? (uint64_t)o->seed : 0};
     if (sdx_model_load_file(o->model, NULL, &s->model, &error) != SDX_STATUS_OK)
         return report_error(o->model, &error);
@@ -298,6 +311,8 @@ static int run_model(run_session *s, const run_options *o) {
     if (sdx_program_create(s->model, &program, &s->program, &error) != SDX_STATUS_OK ||
         sdx_context_create(s->program, &context, &s->context, &error) != SDX_STATUS_OK)
         return report_error(o->model, &error);
+    if (o->cpus.count && !use_cpu(o->cpus.items[0]))
+        return usage_error(&cmd_run, "CPU %u cannot be used", o->cpus.items[0]);
     s->load_ms = now_ms() - start;
     s->info.struct_size = sizeof s->info;
     sdx_model_get_info(s->model, &s->info);

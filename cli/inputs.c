@@ -1,5 +1,6 @@
-/* inputs.c - sizes given with --dim and --slice, and repeatable random inputs. */
+/* inputs.c - what --dim, --slice and --cpus say, and repeatable random inputs. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,43 @@ bool slice_parse(const char *argument, int64_t *size, const command *cmd) {
     if (!errno && end != argument && !*end && *size > 0) return true;
     usage_error(cmd, "--slice is '%s', expected a number from 1 on, off or auto", argument);
     return false;
+}
+
+bool cpus_parse(const char *argument, cpu_list *cpus, const command *cmd) {
+    const char *at = argument;
+    while (at && *at) {
+        char *end;
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        bool good = *at >= '0' && *at <= '9';
+        if (good && *end == '-') {
+            at = end + 1;
+            good = *at >= '0' && *at <= '9';
+            last = strtoul(at, &end, 10);
+        }
+        good = good && first <= last && last < 65536 && (*end == 0 || (*end == ',' && end[1]));
+        for (; good && first <= last; first++) {
+            good = cpus->count < sizeof cpus->items / sizeof *cpus->items;
+            if (good) cpus->items[cpus->count++] = (uint32_t)first;
+        }
+        if (!good) break;
+        at = end + (*end == ',');
+    }
+    if (!argument || (!*at && cpus->count)) return true;
+    usage_error(cmd, "--cpus is '%s', expected a list such as 0,2-3", argument);
+    return false;
+}
+
+bool use_cpu(uint32_t cpu) {
+#if defined(__linux__)
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (cpu >= CPU_SETSIZE) return false;
+    CPU_SET(cpu, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+#else
+    (void)cpu;
+    return false;
+#endif
 }
 
 /* Names may hold a '=' themselves; sizes cannot, so the last one divides. */

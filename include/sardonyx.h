@@ -462,7 +462,8 @@ typedef struct sdx_context_options {
     size_t struct_size;
     const sdx_allocator *allocator;
     const sdx_limits *limits;
-    uint32_t threads;   /* 0: as many as the process may use */
+    uint32_t threads;   /* 0: as the environment variable SARDONYX_THREADS says, else as many as
+                         * the process may use */
     void *arena;        /* memory for the intermediates, or NULL: allocated and grown as needed */
     size_t arena_size;
     uint64_t seed;      /* for random operators whose node gives none; 0: a fixed default */
@@ -474,6 +475,10 @@ typedef struct sdx_context_options {
      * after the subgraph's. NULL: not called, and no clock is read. */
     void (*profile)(void *user, const sdx_step_profile *step);
     void *profile_user;
+    /* CPUs for the threads that the context makes, taken in turn; the caller's thread is left where it
+     * is. 0: wherever the system puts them. */
+    const uint32_t *cpus;
+    size_t cpu_count;
 } sdx_context_options;
 
 /* The program must outlive the context. */

@@ -1,22 +1,37 @@
 /* threads.c - the pool of worker threads that a context runs its kernels on. A loop is cut into
  * pieces; the caller and whichever workers are awake claim them from an atomic counter. Nobody
  * waits for a worker that has not joined, so a loop shorter than a wake-up costs no more than one
- * thread would need. Workers sleep on a condition variable between loops, after a short spin. */
+ * thread would need.
+ *
+ * A network is some hundred loops of a few microseconds each, so that opening and closing one takes no
+ * lock as long as workers are awake, and they stay awake between the loops of a run
+ * (sdx_pool_begin_run) for a short while; beyond that, and without a run, they sleep on a condition
+ * variable. Three pairs of sides meet here, and in each a side first says what it does, then looks at
+ * what the other said, in one order for all (seq_cst), so that at least one of them notices:
+ *
+ *   worker joins (joined + 1, looks at open)      caller closes (open = 0, looks at joined)
+ *   worker sleeps (sleepers + 1, looks at open)   caller opens (open = n, looks at sleepers)
+ *   worker leaves (joined - 1, looks at waiting)  caller sleeps (waiting = 1, looks at joined)
+ */
 #include "base/threads.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 
 #define MOST_THREADS 1024
-#define SPIN_ROUNDS  400 /* of a pause instruction: some ten microseconds */
+#define SPIN_NS 80000    /* longer than the steps of a small network that are not parallel */
+#define SPIN_PAUSES 32   /* between two looks at the clock */
 
-/* One loop. Written by the caller under the lock, read by workers that joined under it. */
+/* One loop. Written by the caller while none is open and nobody has joined. */
 typedef struct loop {
-    sdx_loop_body body; /* NULL: none is open to join */
+    sdx_loop_body body;
     void *arg;
     size_t count, grain, pieces;
     size_t batch; /* pieces claimed at once, so that tiny pieces do not fight for the counter */
@@ -26,17 +41,22 @@ struct sdx_pool {
     const sdx_allocator *allocator;
     size_t size;      /* of this allocation */
     uint32_t threads; /* with the caller */
-    bool spin;
-    atomic_flag busy;           /* a loop runs: others, nested ones too, run in their own thread */
-    atomic_size_t next;         /* first piece not yet claimed */
-    atomic_uint_fast64_t round; /* changes with each loop; workers spin on it */
-    pthread_mutex_t lock;       /* guards the rest */
-    pthread_cond_t work, done;
-    loop loop;
-    atomic_uint joined; /* workers inside the loop; read without the lock while spinning */
-    bool stop;
     uint32_t workers;
-    pthread_t ids[];
+    bool spin;
+    uint64_t rounds;    /* loops so far; the caller's alone */
+    loop loop;
+    pthread_mutex_t lock; /* for sleeping only */
+    pthread_cond_t work, done;
+    atomic_flag busy;     /* a loop runs: others, nested ones too, run in their own thread */
+    atomic_uint runs;     /* in progress: workers may spin */
+    atomic_uint sleepers; /* workers that sleep or are about to */
+    atomic_bool waiting;  /* the caller sleeps until the last worker has left */
+    atomic_bool stop;
+    /* Workers look at these all the time: away from what others write. */
+    _Alignas(SDX_CACHE_LINE) atomic_uint_fast64_t open; /* number of the loop that may be joined, or 0 */
+    _Alignas(SDX_CACHE_LINE) atomic_uint joined;        /* workers inside the loop */
+    _Alignas(SDX_CACHE_LINE) atomic_size_t next;        /* first piece not yet claimed */
+    _Alignas(SDX_CACHE_LINE) pthread_t ids[];
 };
 
 static void pause_cpu(void) {
@@ -65,46 +85,60 @@ static void claim_pieces(sdx_pool *pool, const loop *l) {
     }
 }
 
-/* Waits, first spinning, until a loop is open that is newer than *seen. False: the pool ends. */
-static bool next_loop(sdx_pool *pool, uint_fast64_t *seen, loop *l) {
-    if (pool->spin) {
-        for (int i = 0; i < SPIN_ROUNDS; i++) {
-            if (atomic_load_explicit(&pool->round, memory_order_relaxed) != *seen) break;
+/* ---- workers --------------------------------------------------------------------------------- */
+
+static bool is_new(sdx_pool *pool, uint_fast64_t seen) {
+    uint_fast64_t open = atomic_load(&pool->open);
+    return (open != 0 && open != seen) || atomic_load(&pool->stop);
+}
+
+/* Spins while a run is in progress, for a while; true: there is something new. */
+static bool spin_for_loop(sdx_pool *pool, uint_fast64_t seen) {
+    if (!pool->spin) return false;
+    uint64_t start = sdx_nanoseconds();
+    do {
+        for (int i = 0; i < SPIN_PAUSES; i++) {
+            if (is_new(pool, seen)) return true;
             pause_cpu();
         }
-    }
+        if (atomic_load_explicit(&pool->runs, memory_order_relaxed) == 0) return false;
+    } while (sdx_nanoseconds() - start < SPIN_NS);
+    return false;
+}
+
+static void sleep_for_loop(sdx_pool *pool, uint_fast64_t seen) {
     pthread_mutex_lock(&pool->lock);
-    for (;;) {
-        uint_fast64_t round = atomic_load_explicit(&pool->round, memory_order_relaxed);
-        if (pool->stop) break;
-        if (round != *seen) {
-            *seen = round; /* if it is over already, it needs no help any more */
-            if (pool->loop.body != NULL) {
-                *l = pool->loop;
-                atomic_fetch_add_explicit(&pool->joined, 1, memory_order_relaxed);
-                break;
-            }
-        }
-        pthread_cond_wait(&pool->work, &pool->lock);
-    }
-    bool stop = pool->stop;
+    atomic_fetch_add(&pool->sleepers, 1);
+    while (!is_new(pool, seen)) pthread_cond_wait(&pool->work, &pool->lock);
+    atomic_fetch_sub(&pool->sleepers, 1);
     pthread_mutex_unlock(&pool->lock);
-    return !stop;
+}
+
+static void leave(sdx_pool *pool) {
+    if (atomic_fetch_sub(&pool->joined, 1) != 1 || !atomic_load(&pool->waiting)) return;
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_signal(&pool->done);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 static void *worker(void *arg) {
     sdx_pool *pool = arg;
     uint_fast64_t seen = 0;
-    loop l;
-    while (next_loop(pool, &seen, &l)) {
-        claim_pieces(pool, &l);
-        pthread_mutex_lock(&pool->lock);
-        if (atomic_fetch_sub_explicit(&pool->joined, 1, memory_order_release) == 1)
-            pthread_cond_signal(&pool->done);
-        pthread_mutex_unlock(&pool->lock);
+    for (;;) {
+        if (!spin_for_loop(pool, seen)) sleep_for_loop(pool, seen);
+        if (atomic_load(&pool->stop)) return NULL;
+        atomic_fetch_add(&pool->joined, 1);
+        uint_fast64_t open = atomic_load(&pool->open);
+        if (open != 0) { /* else it is over already and needs no help any more */
+            seen = open;
+            loop l = pool->loop;
+            claim_pieces(pool, &l);
+        }
+        leave(pool);
     }
-    return NULL;
 }
+
+/* ---- making and ending ------------------------------------------------------------------------ */
 
 /* Signals that the program handles are left to its own threads. Those that a thread raises by
  * its own fault stay open: a handler may want to see them. */
@@ -133,7 +167,7 @@ sdx_status sdx_pool_create(const sdx_allocator *allocator, uint32_t threads, sdx
     *out = NULL;
     if (threads < 1) threads = 1;
     if (threads > MOST_THREADS) threads = MOST_THREADS;
-    size_t size = sizeof(sdx_pool) + (threads - 1) * sizeof(pthread_t);
+    size_t size = sizeof(sdx_pool) + threads * sizeof(pthread_t);
     sdx_pool *pool = sdx_alloc(allocator, size, SDX_CACHE_LINE);
     if (pool == NULL) return sdx_fail_memory(error, size, "a pool of threads");
     memset(pool, 0, size);
@@ -142,8 +176,12 @@ sdx_status sdx_pool_create(const sdx_allocator *allocator, uint32_t threads, sdx
     pool->threads = 1;
     atomic_flag_clear(&pool->busy);
     atomic_init(&pool->next, 0);
-    atomic_init(&pool->round, 0);
+    atomic_init(&pool->open, 0);
     atomic_init(&pool->joined, 0);
+    atomic_init(&pool->runs, 0);
+    atomic_init(&pool->sleepers, 0);
+    atomic_init(&pool->waiting, false);
+    atomic_init(&pool->stop, false);
     bool lock = pthread_mutex_init(&pool->lock, NULL) == 0;
     bool work = lock && pthread_cond_init(&pool->work, NULL) == 0;
     bool done = work && pthread_cond_init(&pool->done, NULL) == 0;
@@ -162,9 +200,8 @@ sdx_status sdx_pool_create(const sdx_allocator *allocator, uint32_t threads, sdx
 
 void sdx_pool_release(sdx_pool *pool) {
     if (pool == NULL) return;
+    atomic_store(&pool->stop, true);
     pthread_mutex_lock(&pool->lock);
-    pool->stop = true;
-    atomic_fetch_add_explicit(&pool->round, 1, memory_order_relaxed); /* ends spinning */
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
     for (uint32_t i = 0; i < pool->workers; i++) pthread_join(pool->ids[i], NULL);
@@ -176,11 +213,47 @@ void sdx_pool_release(sdx_pool *pool) {
 
 uint32_t sdx_pool_threads(const sdx_pool *pool) { return pool == NULL ? 1 : pool->threads; }
 
+uint32_t sdx_default_threads(void) {
+    const char *text = getenv("SARDONYX_THREADS");
+    char *end = NULL;
+    long wanted = text ? strtol(text, &end, 10) : 0;
+    if (text && *text && !*end && wanted >= 1 && wanted <= MOST_THREADS) return (uint32_t)wanted;
+    return sdx_usable_cpus();
+}
+
+bool sdx_pool_set_cpus(sdx_pool *pool, const uint32_t *cpus, size_t count) {
+    for (uint32_t i = 0; pool && count && i < pool->workers; i++) {
+#if defined(__linux__)
+        uint32_t cpu = cpus[(i + 1) % count];
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        if (cpu >= CPU_SETSIZE) return false;
+        CPU_SET(cpu, &set);
+        if (pthread_setaffinity_np(pool->ids[i], sizeof set, &set) != 0) return false;
+#else
+        (void)cpus;
+        return false;
+#endif
+    }
+    return true;
+}
+
+void sdx_pool_begin_run(sdx_pool *pool) {
+    if (pool) atomic_fetch_add_explicit(&pool->runs, 1, memory_order_relaxed);
+}
+
+void sdx_pool_end_run(sdx_pool *pool) {
+    if (pool) atomic_fetch_sub_explicit(&pool->runs, 1, memory_order_relaxed);
+}
+
+/* ---- loops ------------------------------------------------------------------------------------ */
+
 static void open_loop(sdx_pool *pool, const loop *l) {
-    pthread_mutex_lock(&pool->lock);
     pool->loop = *l;
     atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-    atomic_fetch_add_explicit(&pool->round, 1, memory_order_relaxed);
+    atomic_store(&pool->open, ++pool->rounds);
+    if (atomic_load(&pool->sleepers) == 0) return;
+    pthread_mutex_lock(&pool->lock);
     if (l->pieces - 1 >= pool->workers) {
         pthread_cond_broadcast(&pool->work);
     } else {
@@ -191,18 +264,18 @@ static void open_loop(sdx_pool *pool, const loop *l) {
 
 /* No worker may join any more; those inside finish their last pieces. */
 static void close_loop(sdx_pool *pool) {
-    pthread_mutex_lock(&pool->lock);
-    pool->loop.body = NULL;
-    pthread_mutex_unlock(&pool->lock);
-    if (pool->spin) {
-        for (int i = 0; i < SPIN_ROUNDS; i++) {
-            if (atomic_load_explicit(&pool->joined, memory_order_acquire) == 0) break;
+    atomic_store(&pool->open, 0);
+    if (atomic_load(&pool->joined) == 0) return;
+    uint64_t start = pool->spin ? sdx_nanoseconds() : 0;
+    while (pool->spin && sdx_nanoseconds() - start < SPIN_NS)
+        for (int i = 0; i < SPIN_PAUSES; i++) {
+            if (atomic_load(&pool->joined) == 0) return;
             pause_cpu();
         }
-    }
     pthread_mutex_lock(&pool->lock);
-    while (atomic_load_explicit(&pool->joined, memory_order_acquire) != 0)
-        pthread_cond_wait(&pool->done, &pool->lock);
+    atomic_store(&pool->waiting, true);
+    while (atomic_load(&pool->joined) != 0) pthread_cond_wait(&pool->done, &pool->lock);
+    atomic_store(&pool->waiting, false);
     pthread_mutex_unlock(&pool->lock);
 }
 

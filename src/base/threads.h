@@ -11,12 +11,23 @@ sdx_status sdx_pool_create(const sdx_allocator *allocator, uint32_t threads, sdx
                            sdx_error *error);
 void sdx_pool_release(sdx_pool *pool);
 uint32_t sdx_pool_threads(const sdx_pool *pool);
+/* The workers, but not the caller's thread, keep to these CPUs from now on: the first worker to the second
+ * of them, and so on around. False: there is no such CPU, or the system does not let us choose. */
+bool sdx_pool_set_cpus(sdx_pool *pool, const uint32_t *cpus, size_t count);
+
+/* Between these two, loops follow one another closely: workers wait for the next one awake, for a short
+ * while. pool may be NULL. */
+void sdx_pool_begin_run(sdx_pool *pool);
+void sdx_pool_end_run(sdx_pool *pool);
 
 /* Calls body(arg, begin, end) over [0, count) in pieces whose borders depend on count and grain
  * alone, never on the number of threads, so that results are the same bits for any pool. The
  * caller takes part. pool may be NULL. */
 typedef void (*sdx_loop_body)(void *arg, size_t begin, size_t end);
 void sdx_parallel_for(sdx_pool *pool, size_t count, size_t grain, sdx_loop_body body, void *arg);
+
+/* Threads where the caller does not say: SARDONYX_THREADS, else sdx_usable_cpus. */
+uint32_t sdx_default_threads(void);
 
 /* CPUs that this process may use (affinity mask, cgroup quota); at least 1. */
 uint32_t sdx_usable_cpus(void);

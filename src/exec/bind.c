@@ -172,14 +172,14 @@ static sdx_status size_buffer(sdx_context *context, const sdx_planned *planned, 
 
 static sdx_status size_buffers(sdx_context *context, sdx_error *error) {
     const sdx_program *program = context->program;
-    context->naive_bytes = context->scratch_bytes = 0;
+    context->needs.naive = context->needs.scratch = 0;
     for (uint32_t i = 0; i < program->planned_count; i++) {
         const sdx_planned *planned = &program->planned[i];
         sdx_buffer *buffer = &context->buffers[i];
         *buffer = (sdx_buffer){.first = planned->first, .last = planned->last};
         SDX_TRY(size_buffer(context, planned, &buffer->size, error));
-        if (planned->value == SDX_NONE && buffer->size > context->scratch_bytes)
-            context->scratch_bytes = buffer->size;
+        if (planned->value == SDX_NONE && buffer->size > context->needs.scratch)
+            context->needs.scratch = buffer->size;
     }
     return SDX_STATUS_OK;
 }
@@ -189,8 +189,8 @@ static void add_naive(sdx_context *context, const sdx_tensor *tensor) {
     size_t bytes;
     if (!sdx_size_mul(tensor->count, sdx_dtype_size(tensor->dtype), &bytes) ||
         !sdx_size_align(bytes, SDX_CACHE_LINE, &bytes) ||
-        !sdx_size_add(context->naive_bytes, bytes, &context->naive_bytes))
-        context->naive_bytes = SIZE_MAX;
+        !sdx_size_add(context->needs.naive, bytes, &context->needs.naive))
+        context->needs.naive = SIZE_MAX;
 }
 
 /* "the largest part, 4096 bytes, is for node 'x' (Op)": where to look. */
@@ -207,7 +207,7 @@ static const char *largest_part(const sdx_context *context, char *buffer, size_t
 }
 
 static sdx_status provide_arena(sdx_context *context, sdx_error *error) {
-    size_t needed = context->arena_needed;
+    size_t needed = context->needs.arena;
     char part[256];
     if (needed > context->heap.limit)
         return sdx_fail(error, SDX_STATUS_LIMIT,
@@ -307,9 +307,9 @@ static sdx_status arrange_buffers(sdx_context *context, sdx_error *error) {
     for (uint32_t i = 0; i < program->layout_count; i++) {
         applied = i;
         if (!sdx_layout_apply(&program->layouts[i], context->buffers, &arena)) continue;
-        if (best != program->layout_count && arena >= context->arena_needed) continue;
+        if (best != program->layout_count && arena >= context->needs.arena) continue;
         best = i;
-        context->arena_needed = arena;
+        context->needs.arena = arena;
     }
     if (best == program->layout_count)
         return sdx_fail(error, SDX_STATUS_LIMIT, "the intermediates pass the address space");

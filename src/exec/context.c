@@ -158,8 +158,11 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
     sdx_heap_init(&context->heap, context->allocator, limit);
     sdx_arena_init(&context->memory, context->allocator, 0);
     sdx_arena_init(&context->text, &context->heap.allocator, 0);
-    uint32_t threads = given.threads ? given.threads : sdx_usable_cpus();
+    uint32_t threads = given.threads ? given.threads : sdx_default_threads();
     sdx_status status = sdx_pool_create(context->allocator, threads, &context->pool, error);
+    if (status == SDX_STATUS_OK && !sdx_pool_set_cpus(context->pool, given.cpus, given.cpu_count))
+        status = sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
+                          "a CPU of the list cannot be used by this process");
     if (status == SDX_STATUS_OK) status = make_tables(context, error);
     if (status != SDX_STATUS_OK) {
         sdx_context_release(context);
@@ -293,13 +296,11 @@ sdx_status sdx_context_run(sdx_context *context, sdx_error *error) {
         SDX_TRY(sdx_bind_inputs(context, sizes, error));
         SDX_TRY(sdx_slice_choose(context, sizes, error));
     }
-    sdx_status status;
-    if (context->slice) {
-        status = sdx_run_slices(context, error);
-    } else {
-        SDX_TRY(sdx_context_bind(context, error));
-        status = sdx_run_block(context, 0, error);
-    }
+    if (!context->slice) SDX_TRY(sdx_context_bind(context, error));
+    sdx_pool_begin_run(context->pool);
+    sdx_status status = context->slice ? sdx_run_slices(context, error)
+                                       : sdx_run_block(context, 0, error);
+    sdx_pool_end_run(context->pool);
     atomic_store(&context->cancel, false);
     context->runs++;
     context->has_run = status == SDX_STATUS_OK;
@@ -323,14 +324,16 @@ void sdx_context_cancel(sdx_context *context) {
 }
 
 void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info) {
+    /* The last slice may be smaller; what a run took is the first one's. */
+    const sdx_needs *needs = context->slice && context->has_run ? &context->largest : &context->needs;
     sdx_memory_info full = {.struct_size = info->struct_size,
-                            .arena_bytes = context->arena_needed,
+                            .arena_bytes = needs->arena,
                             .arena_used = context->arena_used,
                             .heap_peak = atomic_load(&context->heap.peak),
                             .constant_bytes = context->program->constant_bytes +
                                               context->program->module->owned_bytes,
-                            .naive_bytes = context->naive_bytes,
-                            .scratch_bytes = context->scratch_bytes,
+                            .naive_bytes = needs->naive,
+                            .scratch_bytes = needs->scratch,
                             .mapped_bytes = (size_t)context->program->model->file_bytes,
                             .model_bytes = sdx_module_bytes(context->program->model->module),
                             .program_bytes = sdx_module_bytes(context->program->module) +

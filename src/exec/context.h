@@ -22,6 +22,11 @@ typedef struct sdx_output {
     size_t size; /* of the memory, which stays for later runs */
 } sdx_output;
 
+/* Bytes that a run takes. */
+typedef struct sdx_needs {
+    size_t arena, naive, scratch;
+} sdx_needs;
+
 struct sdx_context {
     const sdx_allocator *allocator;
     sdx_allocator own_allocator;
@@ -40,7 +45,9 @@ struct sdx_context {
     bool planned; /* buffers have sizes and offsets */
     bool bound; /* symbols, results and buffers hold a plan */
     void *arena;
-    size_t arena_size, arena_needed, arena_used, naive_bytes, scratch_bytes;
+    size_t arena_size, arena_used;
+    sdx_needs needs;   /* of the sizes that are bound */
+    sdx_needs largest; /* of the slices of a run */
     bool arena_given; /* by the caller: may not grow */
     int64_t batch, slice; /* samples in all and at a time; slice 0: the batch is run whole */
     int64_t slice_size;     /* that suits slice_symbols; 0: not found yet */

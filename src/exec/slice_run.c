@@ -55,7 +55,7 @@ static sdx_status choose_size(sdx_context *context, const int64_t *symbols, int6
         context->bound = false;
         sdx_expr_evaluate(program->pool, context->symbols, context->results);
         SDX_TRY(sdx_context_plan(context, error));
-        context->slice_size = best_size(constant_bytes(program), context->arena_needed);
+        context->slice_size = best_size(constant_bytes(program), context->needs.arena);
     }
     *size = context->slice_size;
     return SDX_STATUS_OK;
@@ -148,6 +148,7 @@ static sdx_status run_parts(sdx_context *context, sdx_error *error) {
         for (uint32_t i = 0; i < inputs; i++)
             if (program->slice.inputs[i]) put_part(context, i, first, samples);
         SDX_TRY(sdx_context_bind(context, error));
+        if (first == 0) context->largest = context->needs;
         SDX_TRY(sdx_run_block(context, 0, error));
         SDX_TRY(keep_outputs(context, first, samples, error));
     }

@@ -121,6 +121,7 @@ static void slices_give_the_same_bits(void **state) {
             run(&f, batches[i], &memory);
             check_same(&f, y, z, batches[i]);
             assert_true(memory.slice <= (uint64_t)slice);
+            assert_int_equal(memory.arena_used, memory.arena_bytes);
             assert_int_equal(memory.slice > 0, batches[i] > slice);
             if (memory.arena_bytes > arena) arena = memory.arena_bytes;
         }

@@ -2,6 +2,7 @@
  * concurrent callers, failure to get threads; and the reading of CPU quotas from a made-up file
  * system. Meant to be run under the thread sanitizer as well. */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -198,6 +200,90 @@ static void test_concurrent_callers(void **state) {
     sdx_pool_release(pool);
 }
 
+/* ---- runs -------------------------------------------------------------------------------- */
+
+/* Loops close together, with short and long gaps, in runs and between them: whether workers spin, go
+ * to sleep or are woken, every loop is whole. */
+static void test_runs(void **state) {
+    (void)state;
+    for (uint32_t threads = 2; threads <= 4; threads++) {
+        sdx_pool *pool = make_pool(threads);
+        for (int run = 0; run < 30; run++) {
+            if (run % 3) sdx_pool_begin_run(pool);
+            for (int i = 0; i < 200; i++) {
+                adder a = {0};
+                sdx_parallel_for(pool, 64, 1, add_range, &a);
+                assert_int_equal(atomic_load(&a.sum), 64 * 63 / 2);
+                if (i % 50 == 0) usleep(i % 100 ? 30 : 200);
+            }
+            if (run % 3) sdx_pool_end_run(pool);
+        }
+        sdx_pool_release(pool);
+    }
+    sdx_pool_begin_run(NULL);
+    sdx_pool_end_run(NULL);
+}
+
+static double cpu_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Nobody spins without a run, nor for long within one. */
+static void test_idle(void **state) {
+    (void)state;
+    sdx_pool *pool = make_pool(2);
+    adder a = {0};
+    sdx_pool_begin_run(pool);
+    sdx_parallel_for(pool, 1000, 1, add_range, &a);
+    double before = cpu_seconds();
+    usleep(100000);
+    assert_true(cpu_seconds() - before < 0.02);
+    sdx_pool_end_run(pool);
+    before = cpu_seconds();
+    usleep(100000);
+    assert_true(cpu_seconds() - before < 0.02);
+    sdx_pool_release(pool);
+}
+
+static void test_cpu_lists(void **state) {
+    (void)state;
+    cpu_set_t mine;
+    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+    uint32_t cpus[2] = {0, 0};
+    while (!CPU_ISSET(cpus[0], &mine)) cpus[0]++;
+    cpus[1] = cpus[0];
+    sdx_pool *pool = make_pool(3);
+    assert_true(sdx_pool_set_cpus(pool, cpus, 2));
+    assert_true(sdx_pool_set_cpus(pool, NULL, 0));
+    check_loop(pool, 1000, 7);
+    const uint32_t absent[1] = {CPU_SETSIZE - 1}, absurd[1] = {UINT32_MAX};
+    assert_false(sdx_pool_set_cpus(pool, absent, 1));
+    assert_false(sdx_pool_set_cpus(pool, absurd, 1));
+    check_loop(pool, 1000, 7);
+    cpu_set_t still;
+    assert_int_equal(sched_getaffinity(0, sizeof still, &still), 0);
+    assert_true(CPU_EQUAL(&mine, &still)); /* the caller's thread is left alone */
+    sdx_pool_release(pool);
+}
+
+static void test_default_threads(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t threads; /* 0: as many as there are CPUs */
+    } cases[] = {{"3", 3}, {"1", 1}, {"1024", 1024}, {"", 0}, {"0", 0}, {"-2", 0}, {"2x", 0},
+                 {"99999", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("SARDONYX_THREADS", cases[i].text, 1);
+        assert_int_equal(sdx_default_threads(),
+                         cases[i].threads ? cases[i].threads : sdx_usable_cpus());
+    }
+    unsetenv("SARDONYX_THREADS");
+    assert_int_equal(sdx_default_threads(), sdx_usable_cpus());
+}
+
 /* ---- making pools ------------------------------------------------------------------------- */
 
 static void *no_memory(void *user, size_t size, size_t alignment) {
@@ -377,6 +463,10 @@ int main(void) {
         cmocka_unit_test(test_threads_run_at_once),
         cmocka_unit_test(test_nested),
         cmocka_unit_test(test_concurrent_callers),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_cpu_lists),
+        cmocka_unit_test(test_default_threads),
         cmocka_unit_test(test_create),
         cmocka_unit_test(test_too_few_threads),
         cmocka_unit_test_setup_teardown(test_quota_v2, new_root, drop_root),
