@@ -11,6 +11,7 @@
 
 struct sdx_plan_problem {
     const sdx_allocator *allocator;
+    sdx_allocator own_allocator; /* a copy: whoever gave it may go first */
     sdx_arena memory;
     sdx_buffer *buffers;
     sdx_plan_buffer *given; /* as they were handed in; the offset is the answer */
@@ -69,7 +70,8 @@ static sdx_status new_problem(const sdx_allocator *allocator, sdx_plan_problem *
                               sdx_error *error) {
     *out = sdx_alloc(allocator, sizeof **out, 1);
     if (!*out) return sdx_fail_memory(error, sizeof **out, "a placement problem");
-    **out = (sdx_plan_problem){.allocator = allocator ? allocator : &sdx_default_allocator};
+    **out = (sdx_plan_problem){.own_allocator = allocator ? *allocator : sdx_default_allocator};
+    (*out)->allocator = &(*out)->own_allocator;
     sdx_arena_init(&(*out)->memory, (*out)->allocator, 0);
     return SDX_STATUS_OK;
 }
@@ -77,7 +79,8 @@ static sdx_status new_problem(const sdx_allocator *allocator, sdx_plan_problem *
 SDX_API void sdx_plan_problem_release(sdx_plan_problem *problem) {
     if (!problem) return;
     sdx_arena_free(&problem->memory);
-    sdx_free(problem->allocator, problem, sizeof *problem);
+    sdx_allocator allocator = problem->own_allocator;
+    sdx_free(&allocator, problem, sizeof *problem);
 }
 
 static sdx_status check_buffer(const sdx_plan_buffer *buffer, size_t index, sdx_error *error) {
