@@ -61,7 +61,7 @@ SIMD_INLINE vf vf_exp_negative(vf x) {
 SIMD_INLINE vf vf_exp_bounded(vf x) {
     vi exponent;
     const vf p = vf_set1(1.0f) + exp_minus_1(exp_reduce(x, &exponent));
-    return vi_floats(vf_bits(p) + exponent);
+    return vi_floats(vi_add(vf_bits(p), exponent));
 }
 
 /* The same with gradual underflow: 2^n in two factors, each a normal number. */
