@@ -122,16 +122,19 @@ void sdx_ew_f32_binary(const sdx_tile *t, sdx_f32_operator operator);
     [SDX_DTYPE_UINT16] = op##_u16, [SDX_DTYPE_INT32] = op##_u32, [SDX_DTYPE_UINT32] = op##_u32,   \
     [SDX_DTYPE_INT64] = op##_u64, [SDX_DTYPE_UINT64] = op##_u64,
 
-/* Elements moved without looking at them. They may have been written as another type. */
+/* Elements moved without looking at them. They may have been written as another type, and eight bytes
+ * may be a complex number, which is aligned like its halves. */
 #if defined(__GNUC__)
 #define SDX_EW_ANY __attribute__((may_alias))
+#define SDX_EW_HALVES __attribute__((may_alias, aligned(4)))
 #else
 #define SDX_EW_ANY
+#define SDX_EW_HALVES
 #endif
 typedef uint8_t SDX_EW_ANY sdx_bits8;
 typedef uint16_t SDX_EW_ANY sdx_bits16;
 typedef uint32_t SDX_EW_ANY sdx_bits32;
-typedef uint64_t SDX_EW_ANY sdx_bits64;
+typedef uint64_t SDX_EW_HALVES sdx_bits64;
 
 /* ---- the walk ------------------------------------------------------------------------------ */
 
