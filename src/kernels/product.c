@@ -1,5 +1,5 @@
 /* product.c - see product.h. A block of rows meets all panels of a task before the next one does, and
- * only as much of the depth at a time as leaves a panel in the first-level cache. */
+ * so much of the depth at a time that partial sums seldom go through memory. */
 #include "kernels/product.h"
 
 #define POINTERS    416 /* on the stack: rows of a block times taps of a block */

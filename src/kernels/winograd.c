@@ -33,7 +33,7 @@ typedef struct pack_job {
 
 #define MAPS 16 /* transformed side by side, so that the compiler makes vectors of them */
 
-/* u[p] += the transform of one 3x3 kernel for each of MAPS maps: G g G^T. */
+/* The transform of one 3x3 kernel for each of MAPS maps, point by point: G g G^T. */
 static void transform(const float g[9][MAPS], size_t n, float u[36][MAPS]) {
     const float(*m)[3] = n == 4 ? g_4 : g_6;
     for (size_t i = 0; i < n; i++) {

@@ -244,7 +244,6 @@ static bool move_split(layout *l, sdx_id id, const sdx_node *node) {
     if (!copy.attrs || !sizes) return false;
     memcpy(copy.attrs, attrs, sizeof attrs);
     copy.attr_count = outputs ? 2 : 1;
-    in[1] = sdx_node_input(node, 1);
     sdx_emit_copy(l->b, &copy, in, out);
     if (l->b->status != SDX_STATUS_OK) return true;
     moved(l, id, results[0], out[0]);

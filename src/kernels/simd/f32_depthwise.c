@@ -7,19 +7,11 @@
 #define PIXELS 8 /* side by side */
 #define WIDE   4 /* vectors of channels at an edge */
 
-SIMD_INLINE vf load_lanes(const float *p, size_t lanes) {
-    return lanes == VL ? vf_load(p) : vf_load_n(p, lanes);
-}
-SIMD_INLINE void store_lanes(float *p, vf a, size_t lanes) {
-    if (lanes == VL) vf_store(p, a);
-    else vf_store_n(p, a, lanes);
-}
-
 /* `pixels` results from column x of the image on; `pixels` and whether lanes == VL are constants. */
 SIMD_INLINE void inside(const sdx_depthwise *job, size_t x, float *out, size_t channel,
                         const size_t pixels, const size_t lanes) {
     const size_t channels = job->channels, step = job->stride_w * channels;
-    const vf bias = load_lanes(job->bias + channel, lanes);
+    const vf bias = vf_load_lanes(job->bias + channel, lanes);
     vf sum[PIXELS];
     SIMD_UNROLL
     for (size_t p = 0; p < pixels; p++) sum[p] = bias;
@@ -31,10 +23,10 @@ SIMD_INLINE void inside(const sdx_depthwise *job, size_t x, float *out, size_t c
         }
         const float *from = job->rows[ky] + x * channels + channel;
         for (size_t kx = 0; kx < job->kernel_w; kx++) {
-            const vf w = load_lanes(weights, lanes);
+            const vf w = vf_load_lanes(weights, lanes);
             SIMD_UNROLL
             for (size_t p = 0; p < pixels; p++)
-                sum[p] = vf_fma(w, load_lanes(from + p * step, lanes), sum[p]);
+                sum[p] = vf_fma(w, vf_load_lanes(from + p * step, lanes), sum[p]);
             from += job->dilation_w * channels;
             weights += channels;
         }
@@ -45,7 +37,7 @@ SIMD_INLINE void inside(const sdx_depthwise *job, size_t x, float *out, size_t c
         for (size_t p = 0; p < pixels; p++) sum[p] = vf_clip(sum[p], low, high);
     }
     SIMD_UNROLL
-    for (size_t p = 0; p < pixels; p++) store_lanes(out + p * channels + channel, sum[p], lanes);
+    for (size_t p = 0; p < pixels; p++) vf_store_lanes(out + p * channels + channel, sum[p], lanes);
 }
 
 /* Results [first, last), whose windows lie inside from left to right. */
@@ -77,7 +69,7 @@ SIMD_INLINE void edge(const sdx_depthwise *job, size_t o, size_t channel, size_t
     vf sum[WIDE];
     SIMD_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        sum[v] = load_lanes(job->bias + channel + v * VL, lanes);
+        sum[v] = vf_load_lanes(job->bias + channel + v * VL, lanes);
     for (size_t ky = 0; ky < job->kernel_h; ky++) {
         if (!job->rows[ky]) continue;
         for (size_t kx = from; kx < to; kx++) {
@@ -86,7 +78,7 @@ SIMD_INLINE void edge(const sdx_depthwise *job, size_t o, size_t channel, size_t
             const float *w = job->weights + (ky * job->kernel_w + kx) * channels + channel;
             SIMD_UNROLL
             for (size_t v = 0; v < vectors; v++)
-                sum[v] = vf_fma(load_lanes(w + v * VL, lanes), load_lanes(at + v * VL, lanes),
+                sum[v] = vf_fma(vf_load_lanes(w + v * VL, lanes), vf_load_lanes(at + v * VL, lanes),
                                 sum[v]);
         }
     }
@@ -94,7 +86,7 @@ SIMD_INLINE void edge(const sdx_depthwise *job, size_t o, size_t channel, size_t
     SIMD_UNROLL
     for (size_t v = 0; v < vectors; v++) {
         if (job->act == SDX_ACT_CLIP) sum[v] = vf_clip(sum[v], low, high);
-        store_lanes(job->out + o * channels + channel + v * VL, sum[v], lanes);
+        vf_store_lanes(job->out + o * channels + channel + v * VL, sum[v], lanes);
     }
 }
 

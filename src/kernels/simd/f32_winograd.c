@@ -4,14 +4,6 @@
 #include "kernels/simd/simd.h"
 #include "kernels/kernels.h"
 
-SIMD_INLINE vf load_lanes(const float *p, size_t lanes) {
-    return lanes == VL ? vf_load(p) : vf_load_n(p, lanes);
-}
-SIMD_INLINE void store_lanes(float *p, vf a, size_t lanes) {
-    if (lanes == VL) vf_store(p, a);
-    else vf_store_n(p, a, lanes);
-}
-
 /* ---- one dimension ------------------------------------------------------------------------------ */
 
 SIMD_INLINE void in_4(const vf d[4], vf t[4]) {
@@ -64,7 +56,7 @@ SIMD_INLINE void in_tile(const sdx_winograd_in *job, size_t channel, const size_
     for (size_t x = 0; x < n; x++) {
         vf d[6], t[6];
         SIMD_UNROLL
-        for (size_t y = 0; y < n; y++) d[y] = load_lanes(job->from[y * n + x] + channel, lanes);
+        for (size_t y = 0; y < n; y++) d[y] = vf_load_lanes(job->from[y * n + x] + channel, lanes);
         in_line(n, d, t);
         SIMD_UNROLL
         for (size_t y = 0; y < n; y++) rows[y][x] = t[y];
@@ -75,7 +67,7 @@ SIMD_INLINE void in_tile(const sdx_winograd_in *job, size_t channel, const size_
         in_line(n, rows[y], t);
         SIMD_UNROLL
         for (size_t x = 0; x < n; x++)
-            store_lanes(job->to + (y * n + x) * job->stride + channel, t[x], lanes);
+            vf_store_lanes(job->to + (y * n + x) * job->stride + channel, t[x], lanes);
     }
 }
 
@@ -88,12 +80,12 @@ SIMD_INLINE void out_tile(const sdx_winograd_out *job, size_t channel, const siz
         vf m[6], y[4];
         SIMD_UNROLL
         for (size_t p = 0; p < n; p++)
-            m[p] = load_lanes(job->from + (p * n + x) * job->stride + channel, lanes);
+            m[p] = vf_load_lanes(job->from + (p * n + x) * job->stride + channel, lanes);
         out_line(n, m, y);
         SIMD_UNROLL
         for (size_t p = 0; p < edge; p++) rows[p][x] = y[p];
     }
-    const vf bias = load_lanes(job->bias + channel, lanes);
+    const vf bias = vf_load_lanes(job->bias + channel, lanes);
     const vf low = vf_set1(job->a), high = vf_set1(job->b);
     SIMD_UNROLL
     for (size_t p = 0; p < edge; p++) {
@@ -104,9 +96,9 @@ SIMD_INLINE void out_tile(const sdx_winograd_out *job, size_t channel, const siz
             float *to = job->to[p * edge + x];
             if (!to) continue;
             vf sum = y[x] + bias;
-            if (job->addend) sum += load_lanes(job->addend[p * edge + x] + channel, lanes);
+            if (job->addend) sum += vf_load_lanes(job->addend[p * edge + x] + channel, lanes);
             if (job->act == SDX_ACT_CLIP) sum = vf_clip(sum, low, high);
-            store_lanes(to + channel, sum, lanes);
+            vf_store_lanes(to + channel, sum, lanes);
         }
     }
 }

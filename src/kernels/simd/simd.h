@@ -59,4 +59,13 @@ SIMD_INLINE vf vf_select(vi mask, vf yes, vf no) {
     return vi_floats((vf_bits(yes) & mask) | (vf_bits(no) & ~mask));
 }
 
+/* Whole vectors or the first lanes of one; callers know which when they are compiled. */
+SIMD_INLINE vf vf_load_lanes(const float *p, size_t lanes) {
+    return lanes == VL ? vf_load(p) : vf_load_n(p, lanes);
+}
+SIMD_INLINE void vf_store_lanes(float *p, vf a, size_t lanes) {
+    if (lanes == VL) vf_store(p, a);
+    else vf_store_n(p, a, lanes);
+}
+
 #endif

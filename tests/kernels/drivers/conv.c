@@ -214,11 +214,17 @@ static void bench(sdx_pool *pool) {
 int main(int argc, char **argv) {
     sdx_error error;
     sdx_pool *pool = NULL;
+    const char *asked = getenv("SARDONYX_CPU"), *isa = sdx_kernels_get()->isa;
+    if (asked && strcmp(asked, "scalar") == 0) asked = "base";
+    if (asked && strcmp(asked, isa) != 0) {
+        printf("skipped: this machine or build has no %s\n", asked);
+        return 77;
+    }
     bool timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
     uint32_t threads = timing ? 1 : 2;
     if (timing && argc > 2) threads = (uint32_t)atoi(argv[2]);
     if (sdx_pool_create(&sdx_default_allocator, threads, &pool, &error) != SDX_STATUS_OK) return 2;
-    printf("%s, %u threads\n", sdx_kernels_get()->isa, threads);
+    printf("%s, %u threads\n", isa, threads);
     int wrong = 0;
     if (timing) bench(pool);
     else wrong = check_all(pool);
