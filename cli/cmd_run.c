@@ -301,7 +301,7 @@ static int run_model(run_session *s, const run_options *o) {
     double start = now_ms();
     sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)o->optimize,
                                    .fixed = o->dims.items, .fixed_count = o->dims.count,
-                                   .slice = o->slice};
+                                   .slice = o->slice, .threads = thread_count(o)};
     sdx_context_options context = {.struct_size = sizeof context, .threads = thread_count(o),
                                    .cpus = o->cpus.items, .cpu_count = o->cpus.count,
                                    .seed = o->seed > 0 ? (uint64_t)o->seed : 0};

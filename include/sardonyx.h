@@ -349,6 +349,7 @@ typedef struct sdx_program_options {
     /* A batch whose samples do not touch one another is run this many at a time, with the results and in
      * the memory of so few; 0: as many as suit the machine's caches, SDX_SLICE_OFF: never. */
     int64_t slice;
+    uint32_t threads; /* that pack weights while the program is made; 0: as sdx_context_options has it */
 } sdx_program_options;
 
 #define SDX_SLICE_OFF (-1)

@@ -113,7 +113,8 @@ static void do_load(session *s, char **fields, size_t count) {
     }
     sdx_error error;
     sdx_error_clear(&error);
-    sdx_program_options program = {.struct_size = sizeof program, .optimize = 3};
+    sdx_program_options program = {.struct_size = sizeof program, .optimize = 3,
+                                   .threads = (uint32_t)threads};
     sdx_context_options context = {.struct_size = sizeof context, .threads = (uint32_t)threads};
     for (size_t i = 3; i < count; i++)
         if (!load_option(fields[i], &program)) {

@@ -117,6 +117,7 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
     program->optimize = given.optimize;
     program->levers = given.memory;
     program->kernels = given.kernels;
+    program->threads = given.threads;
     program->slice.wanted = given.slice;
     set_limits(program, given.limits);
     uint64_t budget = program->limits.max_memory;

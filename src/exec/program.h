@@ -84,6 +84,7 @@ struct sdx_program {
     int64_t *expected;   /* by symbol of `pool`: the size that it plans for, or -1 */
     uint32_t levers;     /* SDX_MEMORY_* */
     uint32_t kernels;    /* SDX_KERNELS_* */
+    uint32_t threads;    /* that pack weights; 0: the default */
     const char *strategy;
     uint32_t *pass_changes; /* by pass: how often it did something */
     sdx_id *nodes;          /* all that are alive, in order, graph after graph */
