@@ -101,7 +101,7 @@ static sdx_status infer(sdx_infer *inf) {
 typedef struct packed {
     sdx_conv_shape shape; /* without the sizes of a run */
     sdx_conv_way way;
-    float *weights;
+    const float *weights;
 } packed;
 
 static sdx_status pack(sdx_pack *pack) {
@@ -110,20 +110,22 @@ static sdx_status pack(sdx_pack *pack) {
     const sdx_type *out = &sdx_value_at(pack->module, pack->node->outputs[0])->type;
     size_t weights[4];
     for (int32_t i = 0; i < 4; i++) weights[i] = (size_t)constant->dims[i];
-    packed *to = sdx_pack_alloc(pack, sizeof *to);
+    packed *to = sdx_pack_struct(pack, sizeof *to);
     if (!to) return SDX_STATUS_NO_MEMORY;
     to->shape = shape_of(p, weights);
     to->way = choose(p, to->shape, known(out->dims[1]), known(out->dims[2]));
-    size_t size = sdx_conv_packed_size(&to->shape, to->way), bytes;
-    if (!sdx_size_mul(size, sizeof(float), &bytes)) bytes = SIZE_MAX;
-    to->weights = sdx_pack_alloc(pack, bytes);
-    if (!to->weights) return SDX_STATUS_NO_MEMORY;
+    pack->way = (uint32_t)to->way;
+    float *piece =
+        sdx_pack_piece(pack, SDX_DTYPE_FLOAT32, sdx_conv_packed_size(&to->shape, to->way));
+    if (!piece) return pack->error->code;
+    to->weights = piece;
+    pack->taken = 1u << 1 | 1u << 2;
+    pack->packed = to;
+    if (pack->filled) return SDX_STATUS_OK;
     const void *from, *bias = NULL;
     SDX_TRY(sdx_pack_floats(pack, 1, &from));
     if (sdx_pack_constant(pack, 2)) SDX_TRY(sdx_pack_floats(pack, 2, &bias));
-    sdx_conv_pack(pack->threads, &to->shape, to->way, from, bias, to->weights);
-    pack->taken = 1u << 1 | 1u << 2;
-    pack->packed = to;
+    sdx_conv_pack(pack->threads, &to->shape, to->way, from, bias, piece);
     return SDX_STATUS_OK;
 }
 

@@ -39,18 +39,17 @@ static sdx_status pack(sdx_pack *pack) {
     const params *p = pack->params;
     const sdx_const *matrix = sdx_pack_constant(pack, 1);
     size_t depth = (size_t)matrix->dims[p->transposed ? 1 : 0];
-    size_t columns = (size_t)matrix->dims[p->transposed ? 0 : 1], bytes;
-    if (!sdx_size_mul(sdx_matrix_packed_size(depth, columns), sizeof(float), &bytes))
-        bytes = SIZE_MAX;
-    float *to = sdx_pack_alloc(pack, bytes);
-    if (!to) return SDX_STATUS_NO_MEMORY;
+    size_t columns = (size_t)matrix->dims[p->transposed ? 0 : 1];
+    float *to = sdx_pack_piece(pack, SDX_DTYPE_FLOAT32, sdx_matrix_packed_size(depth, columns));
+    if (!to) return pack->error->code;
+    pack->taken = 1u << 1 | 1u << 2;
+    pack->packed = to;
+    if (pack->filled) return SDX_STATUS_OK;
     const void *from, *bias = NULL;
     SDX_TRY(sdx_pack_floats(pack, 1, &from));
     if (sdx_pack_constant(pack, 2)) SDX_TRY(sdx_pack_floats(pack, 2, &bias));
     sdx_matrix_pack(pack->threads, depth, columns, from, p->transposed ? 1 : columns,
                     p->transposed ? depth : 1, p->scale, bias, to);
-    pack->taken = 1u << 1 | 1u << 2;
-    pack->packed = to;
     return SDX_STATUS_OK;
 }
 

@@ -80,16 +80,16 @@ static sdx_status infer(sdx_infer *inf) {
 static sdx_status pack_pointwise(sdx_pack *pack, uint32_t input, const float **to) {
     const sdx_const *weights = sdx_pack_constant(pack, input);
     if (!weights) return SDX_STATUS_OK;
-    size_t maps = (size_t)weights->dims[0], channels = (size_t)weights->dims[1], bytes;
-    if (!sdx_size_mul(sdx_matrix_packed_size(channels, maps), sizeof(float), &bytes))
-        bytes = SIZE_MAX;
-    float *packed = sdx_pack_alloc(pack, bytes);
-    if (!packed) return SDX_STATUS_NO_MEMORY;
+    size_t maps = (size_t)weights->dims[0], channels = (size_t)weights->dims[1];
+    float *packed =
+        sdx_pack_piece(pack, SDX_DTYPE_FLOAT32, sdx_matrix_packed_size(channels, maps));
+    if (!packed) return pack->error->code;
+    *to = packed;
+    if (pack->filled) return SDX_STATUS_OK;
     const void *from, *bias = NULL;
     SDX_TRY(sdx_pack_floats(pack, input, &from));
     if (sdx_pack_constant(pack, input + 1)) SDX_TRY(sdx_pack_floats(pack, input + 1, &bias));
     sdx_matrix_pack(pack->threads, channels, maps, from, 1, channels, 1.0f, bias, packed);
-    *to = packed;
     return SDX_STATUS_OK;
 }
 
@@ -97,22 +97,23 @@ static sdx_status pack(sdx_pack *pack) {
     const sdx_const *weights = sdx_pack_constant(pack, DEPTHWISE);
     size_t dims[4];
     for (int32_t i = 0; i < 4; i++) dims[i] = (size_t)weights->dims[i];
-    sdx_strip *strip = sdx_pack_alloc(pack, sizeof *strip);
+    sdx_strip *strip = sdx_pack_struct(pack, sizeof *strip);
     if (!strip) return SDX_STATUS_NO_MEMORY;
     *strip = shape_of(pack->params, dims);
     SDX_TRY(pack_pointwise(pack, EXPAND, &strip->expand));
     SDX_TRY(pack_pointwise(pack, PROJECT, &strip->project));
-    float *packed = sdx_pack_alloc(
-        pack, sdx_conv_packed_size(&strip->middle, SDX_CONV_DEPTHWISE) * sizeof(float));
-    if (!packed) return SDX_STATUS_NO_MEMORY;
+    float *packed = sdx_pack_piece(pack, SDX_DTYPE_FLOAT32,
+                                   sdx_conv_packed_size(&strip->middle, SDX_CONV_DEPTHWISE));
+    if (!packed) return pack->error->code;
+    strip->depthwise = packed;
+    for (uint32_t i = EXPAND; i < ADDEND; i++) pack->taken |= 1u << i;
+    pack->packed = strip;
+    if (pack->filled) return SDX_STATUS_OK;
     const void *from, *bias = NULL;
     SDX_TRY(sdx_pack_floats(pack, DEPTHWISE, &from));
     if (sdx_pack_constant(pack, DEPTHWISE + 1))
         SDX_TRY(sdx_pack_floats(pack, DEPTHWISE + 1, &bias));
     sdx_conv_pack(pack->threads, &strip->middle, SDX_CONV_DEPTHWISE, from, bias, packed);
-    strip->depthwise = packed;
-    for (uint32_t i = EXPAND; i < ADDEND; i++) pack->taken |= 1u << i;
-    pack->packed = strip;
     return SDX_STATUS_OK;
 }
 

@@ -240,19 +240,45 @@ static inline sdx_expr sdx_inf_mul(sdx_infer *f, sdx_expr a, sdx_expr b) {
 
 /* ---- pack ---------------------------------------------------------------------------------- */
 
+/* What is packed must be usable where it lies in a mapped file, by any process: it consists of pieces,
+ * arrays of numbers without a pointer, asked for in an order and in sizes that follow from shapes,
+ * parameters and the instruction set alone. What refers to them, a struct for run, is made anew each
+ * time. Whoever changes the bytes of a piece raises this number: files packed with another are
+ * packed again, or refused if they have lost the plain weights (tests/pack/layout.py notices). */
+#define SDX_PACK_LAYOUT 1
+
+#define SDX_PACK_PIECES 8 /* of one node, at most */
+typedef struct sdx_pack_bytes {
+    const void *data;
+    size_t size;
+} sdx_pack_bytes;
+
+/* The pieces of a node, each from a multiple of a cache line on. */
+typedef struct sdx_packed_blob {
+    const uint8_t *data;
+    size_t size;
+    uint32_t way;
+} sdx_packed_blob;
+
 struct sdx_pack {
     const sdx_module *module;
     const sdx_node *node;
     const sdx_op_def *def;
     const void *params;
     int optimize;      /* level of the program */
-    sdx_arena *arena;  /* of the program; sdx_pack_alloc takes from it */
+    sdx_arena *arena;  /* of the program; structs and pieces are taken from it */
     sdx_arena *temp;   /* gone after the call */
     sdx_pool *threads; /* may be NULL */
+    const sdx_packed_blob *stored; /* what a packed file has for the node and the set; or NULL */
+    uint32_t way;      /* set before the first piece: which of several layouts its bytes have */
+    bool filled;       /* by sdx_pack_piece: pieces come from a packed file, ready and read-only */
     uint32_t taken;    /* result, bit i: input i, a constant, is not read by run any more; its slot
                           then has a shape but no data */
     void *packed;      /* result: handed to run as call->packed */
-    size_t bytes;      /* that sdx_pack_alloc has given */
+    sdx_pack_bytes pieces[SDX_PACK_PIECES];
+    uint32_t piece_count;
+    size_t bytes;      /* of the pieces that were made here */
+    size_t used;       /* of stored->data */
     sdx_error *error;
 };
 
@@ -261,8 +287,11 @@ const sdx_const *sdx_pack_constant(const sdx_pack *pack, uint32_t i);
 /* Its elements as floats, of any alignment: in the file where they lie ready there, else decoded, until
  * the call ends. */
 sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const void **out);
-/* Memory that lives as long as the program, not cleared, aligned to a cache line; NULL: error is set. */
-void *sdx_pack_alloc(sdx_pack *pack, size_t bytes);
+/* A cleared struct for run that lives as long as the program; may point to pieces. NULL: error is set. */
+void *sdx_pack_struct(sdx_pack *pack, size_t size);
+/* The next piece: count elements, aligned to a cache line, not cleared; the caller fills it unless
+ * pack->filled. NULL: error is set. */
+void *sdx_pack_piece(sdx_pack *pack, sdx_dtype dtype, size_t count);
 
 /* ---- run ----------------------------------------------------------------------------------- */
 

@@ -1,6 +1,8 @@
 /* pack.c - what an operator's pack function may ask for: constants as they lie or as floats, and memory
- * that stays with the program. */
+ * that stays with the program or is a packed file's. */
 #include "ops/op.h"
+
+#include "base/checked.h"
 
 const sdx_const *sdx_pack_constant(const sdx_pack *pack, uint32_t i) {
     if (i >= pack->node->input_count || pack->node->inputs[i] == SDX_NONE) return NULL;
@@ -12,10 +14,39 @@ static void *no_memory(sdx_pack *pack, size_t bytes) {
     return NULL;
 }
 
-void *sdx_pack_alloc(sdx_pack *pack, size_t bytes) {
-    void *memory = sdx_arena_alloc_raw(pack->arena, bytes, SDX_CACHE_LINE);
-    if (!memory) return no_memory(pack, bytes);
-    pack->bytes += bytes;
+void *sdx_pack_struct(sdx_pack *pack, size_t size) {
+    void *memory = sdx_arena_alloc(pack->arena, size);
+    return memory ? memory : no_memory(pack, size);
+}
+
+/* The piece where a packed file has it; sizes were computed from shapes, so that whatever the file says
+ * no body reads past the end. */
+static void *stored_piece(sdx_pack *pack, size_t bytes) {
+    size_t left = pack->stored->size - pack->used, whole;
+    if (bytes > left || !sdx_size_align(bytes, SDX_CACHE_LINE, &whole)) {
+        sdx_fail(pack->error, SDX_STATUS_BAD_MODEL,
+                 "its packed weights have %zu bytes, %zu less than it needs", pack->stored->size,
+                 bytes - left);
+        return NULL;
+    }
+    const uint8_t *data = pack->stored->data + pack->used;
+    pack->used = whole < left ? pack->used + whole : pack->stored->size;
+    return (void *)(uintptr_t)data;
+}
+
+void *sdx_pack_piece(sdx_pack *pack, sdx_dtype dtype, size_t count) {
+    size_t bytes;
+    if (!sdx_size_mul(count, sdx_dtype_size(dtype), &bytes)) return no_memory(pack, SIZE_MAX);
+    if (pack->piece_count == SDX_PACK_PIECES) {
+        sdx_fail(pack->error, SDX_STATUS_INTERNAL, "more than %d packed pieces", SDX_PACK_PIECES);
+        return NULL;
+    }
+    if (pack->piece_count == 0) pack->filled = pack->stored && pack->stored->way == pack->way;
+    void *memory = pack->filled ? stored_piece(pack, bytes)
+                                : sdx_arena_alloc_raw(pack->arena, bytes, SDX_CACHE_LINE);
+    if (!memory) return pack->filled ? NULL : no_memory(pack, bytes);
+    if (!pack->filled) pack->bytes += bytes;
+    pack->pieces[pack->piece_count++] = (sdx_pack_bytes){memory, bytes};
     return memory;
 }
 

@@ -325,7 +325,7 @@ static sdx_status double_pack(sdx_pack *pack) {
     packs++;
     if (!weights) return SDX_STATUS_OK;
     SDX_TRY(sdx_pack_floats(pack, 1, &floats));
-    float *packed = sdx_pack_alloc(pack, weights->count * sizeof *packed);
+    float *packed = sdx_pack_piece(pack, SDX_DTYPE_FLOAT32, weights->count);
     if (!packed) return SDX_STATUS_NO_MEMORY;
     for (size_t i = 0; i < weights->count; i++) packed[i] = 2 * ((const float *)floats)[i];
     pack->packed = packed;
