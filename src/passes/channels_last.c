@@ -7,6 +7,7 @@
  * Transposes in the model that say just this become nothing: their result is the twin. */
 #include <string.h>
 
+#include "passes/elementwise.h"
 #include "passes/passes.h"
 
 #define PLANES 4 /* up to so many channels a convolution reads the planes themselves */
@@ -135,22 +136,6 @@ static bool move_batch_norm(layout *l, sdx_id id, const sdx_node *node) {
 
 /* ---- operators that do not care for the layout ------------------------------------------------------- */
 
-static bool is_one_of(const char *name, const char *const *list) {
-    for (; *list; list++)
-        if (strcmp(*list, name) == 0) return true;
-    return false;
-}
-
-/* Every element by itself, whatever else the inputs say: parameters are scalars. */
-static const char *const unary[] = {
-    "Abs", "Cast", "Ceil", "Celu", "Clip", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu",
-    "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Mish", "Neg", "Reciprocal",
-    "Relu", "Round", "Selu", "Sigmoid", "Sign", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh",
-    "ThresholdedRelu", NULL};
-/* Broadcast to a common shape, element by element. */
-static const char *const broadcast[] = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Sum", "Mean",
-                                        "Pow", "PRelu", "Where", "Equal", "Greater", "Less", NULL};
-
 static void emit_like(layout *l, sdx_id id, const sdx_node *node, const sdx_id *in) {
     sdx_id out[4];
     if (node->output_count > 4) return;
@@ -176,13 +161,6 @@ static sdx_id widened(layout *l, sdx_id value) {
     return SDX_EMIT(l->b, "Unsqueeze", value, sdx_build_ints(l->b, axes, (size_t)(4 - rank)));
 }
 
-static bool is_scalar(const layout *l, sdx_id value) {
-    const sdx_type *type = sdx_build_type(l->b, value);
-    for (int32_t i = 0; i < type->rank; i++)
-        if (!sdx_expr_is(type->dims[i], 1)) return false;
-    return type->rank >= 0 && type->rank <= 1;
-}
-
 static bool move_broadcast(layout *l, sdx_id id, const sdx_node *node) {
     sdx_id in[16];
     bool any = false, legacy = sdx_node_attr(node, "broadcast", SDX_ATTR_INT) != NULL;
@@ -197,7 +175,7 @@ static bool move_broadcast(layout *l, sdx_id id, const sdx_node *node) {
         sdx_id value = node->inputs[i];
         in[i] = twin_of(l, value);
         if (in[i] == SDX_NONE)
-            in[i] = is_scalar(l, value) ? value
+            in[i] = sdx_is_scalar(l->b, value) ? value
                     : is_image(l, value) ? last_of(l, value)
                                          : transpose(l, widened(l, value), to_last);
     }
@@ -376,8 +354,8 @@ static void move(layout *l, sdx_id id) {
             movers[i].move(l, id, &node);
             return;
         }
-    if (is_one_of(node.op_type, unary)) move_unary(l, id, &node);
-    else if (is_one_of(node.op_type, broadcast)) move_broadcast(l, id, &node);
+    if (sdx_is_unary(node.op_type)) move_unary(l, id, &node);
+    else if (sdx_is_broadcast(node.op_type)) move_broadcast(l, id, &node);
 }
 
 /* The plain results that somebody still reads come from their twins; the rest goes. From the last to

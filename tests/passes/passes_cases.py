@@ -102,6 +102,29 @@ case("attributes tell nodes apart", "a = LeakyRelu<alpha=0.1>(x) b = LeakyRelu<a
 case("common outputs", "y = Relu(x) z = Relu(x)", "Relu Relu",
      outputs="float[A,B,C,D] y, float[A,B,C,D] z")
 
+# ---- transpositions ------------------------------------------------------------------------------------
+TO, BACK = "Transpose<perm=[0,2,3,1]>", "Transpose<perm=[0,3,1,2]>"
+case("transpositions cancel", f"a = {TO}(x) b = Relu(a) y = {BACK}(b)", "Relu", level=1)
+case("two transpositions become one", "a = Transpose<perm=[0,2,1,3]>(x) b = Exp(a) "
+     "y = Transpose<perm=[0,1,3,2]>(b)", "Exp Transpose", level=1)
+case("without perm", "a = Transpose(x) b = Neg(a) y = Transpose(b)", "Neg", level=1)
+case("through sums and constants", f"a = {TO}(x) b = Mul(a, c) d = Add(b, one) e = Sub(d, a) "
+     f"y = {BACK}(e)", "Mul Add Sub", level=1,
+     constants={"c": draw(6, 3), "one": number(1)})
+case("through both operands", f"a = {TO}(x) n = Neg(x) b = {TO}(n) d = Mul(a, c) e = Add(d, b) "
+     f"y = {BACK}(e)", "Neg Mul Add", level=1, constants={"c": draw(6, 3)})
+case("the middle is an output", f"a = {TO}(x) z = Relu(a) y = {BACK}(z)",
+     "Transpose Relu Transpose", level=1, outputs="float[A,B,C,D] y, float[E,F,G,H] z")
+case("transposition read twice", f"a = {TO}(x) z = Softmax(a) b = {BACK}(a) y = Relu(b)",
+     "Transpose Softmax Relu", level=1, outputs="float[A,B,C,D] y, float[E,F,G,H] z")
+case("not through a softmax", f"a = {TO}(x) b = Softmax(a) y = {BACK}(b)",
+     "Transpose Softmax Transpose", level=1)
+case("an operand that is not transposed", f"a = {TO}(x) b = Softmax(a) d = Add(a, b) "
+     f"y = {BACK}(d)", "Transpose Softmax Add Transpose", level=1)
+case("axes of one are a reshape", "a = Unsqueeze(x, two) b = Transpose<perm=[2,0,1,3,4]>(a) "
+     "y = Relu(b)", "Unsqueeze Reshape Relu", level=1, constants={"two": np.array([2])},
+     outputs="float[A,B,C,D,E] y")
+
 # ---- into weights --------------------------------------------------------------------------------------
 NORM = {"s": draw(4, low=0.5), "b": draw(4), "m": draw(4), "v": draw(4, low=0.2)}
 case("conv and batch norm", "a = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) "
