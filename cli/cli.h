@@ -22,7 +22,7 @@ typedef struct command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 } command;
 
-extern const command cmd_inspect, cmd_run, cmd_test, cmd_plan, cmd_ops;
+extern const command cmd_inspect, cmd_run, cmd_test, cmd_plan, cmd_ops, cmd_runner;
 
 /* ---- options: arguments.c ---- */
 

@@ -1,0 +1,1 @@
+"$SARDONYX" runner --help
