@@ -1,27 +1,175 @@
-/* f32_depthwise.c - a row of a depthwise convolution. Where the whole window lies inside, several
- * neighbouring pixels share each weight; at the edges, a pixel takes several vectors of channels at
- * once, so that no sum waits for itself. */
-#include "kernels/simd/simd.h"
+/* f32_depthwise.c - rows of a depthwise convolution, one vector of channels at a time over all of
+ * them: what a row of results has read, the next one finds in the first-level cache.
+ *
+ * The usual kernels slide along the row: each vector of the image is loaded once for a row of the
+ * kernel and goes into all results that see it, the sums of which stand in registers. Columns outside
+ * the image are left out, so that the edges cost nothing. Other kernels take several neighbouring
+ * pixels at a time where the window lies inside, and one at the edges. */
+#include <math.h>
+
+#include "kernels/simd/f32_act.h"
 #include "kernels/kernels.h"
 
+/* ---- the tail -------------------------------------------------------------------------------- */
+
+/* What a comparison does not do, over a row that was just stored: addend, activation, sum. */
+SIMD_INLINE void finish_as(const sdx_depthwise *job, size_t row, size_t channel, size_t lanes,
+                           const sdx_act act) {
+    const vf a = vf_set1(job->a), b = vf_set1(job->b);
+    const size_t at = row * job->out_w * job->channels + channel;
+    vf total = vf_set1(0.0f);
+    for (size_t o = 0; o < job->out_w; o++) {
+        float *out = job->out + at + o * job->channels;
+        vf x = vf_load_lanes(out, lanes);
+        if (job->addend) x += vf_load_lanes(job->addend + at + o * job->channels, lanes);
+        x = act_apply(act, x, a, b);
+        total += x;
+        vf_store_lanes(out, x, lanes);
+    }
+    if (job->sums) vf_store_lanes(job->sums + row * job->channels + channel, total, lanes);
+}
+
+static void finish(const sdx_depthwise *job, size_t row, size_t channel, size_t lanes) {
+#define CASE(act)                                                                                 \
+    case act:                                                                                     \
+        if (lanes == VL) finish_as(job, row, channel, VL, act);                                   \
+        else finish_as(job, row, channel, lanes, act);                                            \
+        break;
+    switch (job->act) {
+        CASE(SDX_ACT_CLIP)
+        CASE(SDX_ACT_LEAKY)
+        CASE(SDX_ACT_SIGMOID)
+        CASE(SDX_ACT_SWISH)
+        CASE(SDX_ACT_HARD_SIGMOID)
+        CASE(SDX_ACT_HARD_SWISH)
+        CASE(SDX_ACT_TANH)
+        CASE(SDX_ACT_GELU)
+        CASE(SDX_ACT_GELU_TANH)
+    default: finish_as(job, row, channel, lanes, SDX_ACT_NONE);
+    }
+#undef CASE
+}
+
+static bool is_more(const sdx_depthwise *job) {
+    return job->addend || job->sums || job->act > SDX_ACT_CLIP;
+}
+
+/* Where a comparison is all, it is made before the store. */
+typedef struct bounds {
+    vf low, high;
+} bounds;
+
+SIMD_INLINE bounds bounds_of(const sdx_depthwise *job) {
+    const bool clip = job->act == SDX_ACT_CLIP && !is_more(job);
+    return (bounds){vf_set1(clip ? job->a : -INFINITY), vf_set1(clip ? job->b : INFINITY)};
+}
+
+/* ---- sliding --------------------------------------------------------------------------------- */
+
+#define MOST 7 /* columns of a kernel that slides */
+
+/* A row of results. Step t takes the next `stride` columns of the image, after which result
+ * t - flight + 1 is complete. All but the pointers is constant where this is called; `whole`: no row of
+ * the kernel is outside. */
+SIMD_INLINE void slide_row(const sdx_depthwise *job, const float *const *rows, float *out,
+                           size_t channel, const vf *w, const vf bias, const bounds clip,
+                           const size_t kernel, const size_t stride, const bool whole) {
+    const size_t flight = (kernel + stride - 1) / stride, channels = job->channels;
+    const size_t in_w = job->in_w, steps = job->out_w + flight - 1;
+    const float *at[MOST];
+    vf sum[MOST];
+    SIMD_UNROLL
+    for (size_t ky = 0; ky < kernel; ky++) at[ky] = rows[ky] ? rows[ky] + channel : NULL;
+    SIMD_UNROLL
+    for (size_t j = 0; j < flight; j++) sum[j] = bias;
+    size_t x = (size_t)0 - job->pad_left, offset = x * channels; /* left of the image: very large */
+    for (size_t t = 0; t < steps; t++) {
+        SIMD_UNROLL
+        for (size_t s = 0; s < stride; s++, x++, offset += channels) {
+            if (x >= in_w) continue;
+            SIMD_UNROLL
+            for (size_t ky = 0; ky < kernel; ky++) {
+                if (!whole && !at[ky]) continue;
+                const vf v = vf_load(at[ky] + offset);
+                SIMD_UNROLL
+                for (size_t m = 0; m < flight; m++)
+                    if (stride * m + s < kernel)
+                        sum[flight - 1 - m] =
+                            vf_fma(w[ky * kernel + stride * m + s], v, sum[flight - 1 - m]);
+            }
+        }
+        if (t + 1 >= flight) {
+            vf_store(out, vf_clip(sum[0], clip.low, clip.high));
+            out += channels;
+        }
+        SIMD_UNROLL
+        for (size_t j = 0; j + 1 < flight; j++) sum[j] = sum[j + 1];
+        sum[flight - 1] = bias;
+    }
+}
+
+SIMD_INLINE void slide_rows(const sdx_depthwise *job, size_t channel, const size_t kernel,
+                            const size_t stride) {
+    const vf bias = vf_load(job->bias + channel);
+    const bounds clip = bounds_of(job);
+    const bool more = is_more(job);
+    vf w[MOST * MOST];
+    for (size_t t = 0; t < kernel * kernel; t++)
+        w[t] = vf_load(job->weights + t * job->channels + channel);
+    for (size_t row = 0; row < job->row_count; row++) {
+        const float *const *rows = job->rows + row * kernel;
+        float *out = job->out + row * job->out_w * job->channels + channel;
+        bool whole = true;
+        for (size_t ky = 0; ky < kernel; ky++) whole = whole && rows[ky];
+        if (whole) slide_row(job, rows, out, channel, w, bias, clip, kernel, stride, true);
+        else slide_row(job, rows, out, channel, w, bias, clip, kernel, stride, false);
+        if (more) finish(job, row, channel, VL);
+    }
+}
+
+#define SLIDE(kernel, stride)                                                                     \
+    static void slide_##kernel##_##stride(const sdx_depthwise *job, size_t channel) {             \
+        slide_rows(job, channel, kernel, stride);                                                 \
+    }
+SLIDE(3, 1)
+SLIDE(3, 2)
+SLIDE(5, 1)
+SLIDE(5, 2)
+SLIDE(7, 1)
+SLIDE(7, 2)
+
+typedef void (*slider)(const sdx_depthwise *job, size_t channel);
+
+static slider find_slider(const sdx_depthwise *job) {
+    static const slider all[][2] = {
+        {slide_3_1, slide_3_2}, {slide_5_1, slide_5_2}, {slide_7_1, slide_7_2}};
+    const size_t kernel = job->kernel_w;
+    if (kernel != job->kernel_h || kernel % 2 == 0 || kernel < 3 || kernel > MOST ||
+        job->stride_w > 2 || job->dilation_w != 1 || job->channels < VL)
+        return NULL;
+    return all[(kernel - 3) / 2][job->stride_w - 1];
+}
+
+/* ---- any kernel ------------------------------------------------------------------------------ */
+
 #define PIXELS 8 /* side by side */
-#define WIDE   4 /* vectors of channels at an edge */
 
 /* `pixels` results from column x of the image on; `pixels` and whether lanes == VL are constants. */
-SIMD_INLINE void inside(const sdx_depthwise *job, size_t x, float *out, size_t channel,
-                        const size_t pixels, const size_t lanes) {
+SIMD_INLINE void inside(const sdx_depthwise *job, const float *const *rows, size_t x, float *out,
+                        size_t channel, const size_t pixels, const size_t lanes) {
     const size_t channels = job->channels, step = job->stride_w * channels;
     const vf bias = vf_load_lanes(job->bias + channel, lanes);
+    const bounds clip = bounds_of(job);
     vf sum[PIXELS];
     SIMD_UNROLL
     for (size_t p = 0; p < pixels; p++) sum[p] = bias;
     const float *weights = job->weights + channel;
     for (size_t ky = 0; ky < job->kernel_h; ky++) {
-        if (!job->rows[ky]) {
+        if (!rows[ky]) {
             weights += job->kernel_w * channels;
             continue;
         }
-        const float *from = job->rows[ky] + x * channels + channel;
+        const float *from = rows[ky] + x * channels + channel;
         for (size_t kx = 0; kx < job->kernel_w; kx++) {
             const vf w = vf_load_lanes(weights, lanes);
             SIMD_UNROLL
@@ -31,77 +179,48 @@ SIMD_INLINE void inside(const sdx_depthwise *job, size_t x, float *out, size_t c
             weights += channels;
         }
     }
-    if (job->act == SDX_ACT_CLIP) {
-        const vf low = vf_set1(job->a), high = vf_set1(job->b);
-        SIMD_UNROLL
-        for (size_t p = 0; p < pixels; p++) sum[p] = vf_clip(sum[p], low, high);
-    }
     SIMD_UNROLL
-    for (size_t p = 0; p < pixels; p++) vf_store_lanes(out + p * channels + channel, sum[p], lanes);
+    for (size_t p = 0; p < pixels; p++)
+        vf_store_lanes(out + p * channels + channel, vf_clip(sum[p], clip.low, clip.high), lanes);
 }
 
-/* Results [first, last), whose windows lie inside from left to right. */
-SIMD_INLINE void inside_run(const sdx_depthwise *job, size_t first, size_t last, size_t channel,
-                            const size_t lanes) {
-    size_t o = first;
-    for (; o + PIXELS <= last; o += PIXELS)
-        inside(job, o * job->stride_w - job->pad_left, job->out + o * job->channels, channel,
-               PIXELS, lanes);
-    if (o + 4 <= last) {
-        inside(job, o * job->stride_w - job->pad_left, job->out + o * job->channels, channel, 4,
-               lanes);
-        o += 4;
-    }
-    if (o + 2 <= last) {
-        inside(job, o * job->stride_w - job->pad_left, job->out + o * job->channels, channel, 2,
-               lanes);
-        o += 2;
-    }
-    if (o < last)
-        inside(job, o * job->stride_w - job->pad_left, job->out + o * job->channels, channel, 1,
-               lanes);
-}
-
-/* `vectors` vectors of channels of one result; taps [from, to) of each row are inside. */
-SIMD_INLINE void edge(const sdx_depthwise *job, size_t o, size_t channel, size_t from, size_t to,
-                      const size_t vectors, const size_t lanes) {
-    const size_t channels = job->channels;
-    vf sum[WIDE];
-    SIMD_UNROLL
-    for (size_t v = 0; v < vectors; v++)
-        sum[v] = vf_load_lanes(job->bias + channel + v * VL, lanes);
-    for (size_t ky = 0; ky < job->kernel_h; ky++) {
-        if (!job->rows[ky]) continue;
-        for (size_t kx = from; kx < to; kx++) {
-            size_t x = o * job->stride_w + kx * job->dilation_w - job->pad_left;
-            const float *at = job->rows[ky] + x * channels + channel;
-            const float *w = job->weights + (ky * job->kernel_w + kx) * channels + channel;
-            SIMD_UNROLL
-            for (size_t v = 0; v < vectors; v++)
-                sum[v] = vf_fma(vf_load_lanes(w + v * VL, lanes), vf_load_lanes(at + v * VL, lanes),
-                                sum[v]);
-        }
-    }
-    const vf low = vf_set1(job->a), high = vf_set1(job->b);
-    SIMD_UNROLL
-    for (size_t v = 0; v < vectors; v++) {
-        if (job->act == SDX_ACT_CLIP) sum[v] = vf_clip(sum[v], low, high);
-        vf_store_lanes(job->out + o * channels + channel + v * VL, sum[v], lanes);
-    }
-}
-
-static void edge_pixel(const sdx_depthwise *job, size_t o) {
-    /* Taps whose column is inside: a run, since columns grow with the tap. */
-    size_t start = o * job->stride_w, from = 0, to = job->kernel_w;
+/* One result, of which taps [from, to) of each row are inside. */
+SIMD_INLINE void edge(const sdx_depthwise *job, const float *const *rows, size_t o, float *out,
+                      size_t channel, const size_t lanes) {
+    const size_t channels = job->channels, start = o * job->stride_w;
+    const bounds clip = bounds_of(job);
+    size_t from = 0, to = job->kernel_w;
     while (from < to && start + from * job->dilation_w < job->pad_left) from++;
     while (to > from && start + (to - 1) * job->dilation_w - job->pad_left >= job->in_w) to--;
-    size_t c = 0;
-    for (; c + WIDE * VL <= job->channels; c += WIDE * VL) edge(job, o, c, from, to, WIDE, VL);
-    for (; c + VL <= job->channels; c += VL) edge(job, o, c, from, to, 1, VL);
-    if (c < job->channels) edge(job, o, c, from, to, 1, job->channels - c);
+    vf sum = vf_load_lanes(job->bias + channel, lanes);
+    for (size_t ky = 0; ky < job->kernel_h; ky++) {
+        if (!rows[ky]) continue;
+        for (size_t kx = from; kx < to; kx++) {
+            size_t x = start + kx * job->dilation_w - job->pad_left;
+            const float *w = job->weights + (ky * job->kernel_w + kx) * channels + channel;
+            sum = vf_fma(vf_load_lanes(w, lanes),
+                         vf_load_lanes(rows[ky] + x * channels + channel, lanes), sum);
+        }
+    }
+    vf_store_lanes(out + o * channels + channel, vf_clip(sum, clip.low, clip.high), lanes);
 }
 
-void SDX_NAME(sdx_f32_depthwise)(const sdx_depthwise *job) {
+/* A row: results [first, last) have their window inside from left to right. */
+SIMD_INLINE void any_row(const sdx_depthwise *job, const float *const *rows, float *out,
+                         size_t channel, size_t first, size_t last, const size_t lanes) {
+    const size_t stride = job->stride_w, pad = job->pad_left, channels = job->channels;
+    size_t o = 0;
+    for (; o < first; o++) edge(job, rows, o, out, channel, lanes);
+    for (; o + PIXELS <= last; o += PIXELS)
+        inside(job, rows, o * stride - pad, out + o * channels, channel, PIXELS, lanes);
+    for (; o + 2 <= last; o += 2)
+        inside(job, rows, o * stride - pad, out + o * channels, channel, 2, lanes);
+    for (; o < last; o++)
+        inside(job, rows, o * stride - pad, out + o * channels, channel, 1, lanes);
+    for (; o < job->out_w; o++) edge(job, rows, o, out, channel, lanes);
+}
+
+static void any_rows(const sdx_depthwise *job, size_t channel, size_t lanes) {
     size_t reach = (job->kernel_w - 1) * job->dilation_w;
     size_t first = (job->pad_left + job->stride_w - 1) / job->stride_w;
     size_t last = job->in_w + job->pad_left > reach
@@ -109,9 +228,22 @@ void SDX_NAME(sdx_f32_depthwise)(const sdx_depthwise *job) {
                       : 0;
     if (last > job->out_w) last = job->out_w;
     if (first > last) first = last = job->out_w < first ? job->out_w : first;
-    for (size_t o = 0; o < first; o++) edge_pixel(job, o);
+    for (size_t row = 0; row < job->row_count; row++) {
+        const float *const *rows = job->rows + row * job->kernel_h;
+        float *out = job->out + row * job->out_w * job->channels;
+        if (lanes == VL) any_row(job, rows, out, channel, first, last, VL);
+        else any_row(job, rows, out, channel, first, last, lanes);
+        if (is_more(job)) finish(job, row, channel, lanes);
+    }
+}
+
+void SDX_NAME(sdx_f32_depthwise)(const sdx_depthwise *job) {
+    const slider slide = find_slider(job);
     size_t c = 0;
-    for (; c + VL <= job->channels; c += VL) inside_run(job, first, last, c, VL);
-    if (c < job->channels) inside_run(job, first, last, c, job->channels - c);
-    for (size_t o = last; o < job->out_w; o++) edge_pixel(job, o);
+    for (; c + VL <= job->channels; c += VL)
+        if (slide) slide(job, c);
+        else any_rows(job, c, VL);
+    /* The last channels: once more with some of those before them, or fewer lanes. */
+    if (c < job->channels && slide) slide(job, job->channels - VL);
+    else if (c < job->channels) any_rows(job, c, job->channels - c);
 }

@@ -1,7 +1,7 @@
 /* conv.c - every way of a convolution against a plain loop in double precision, over kernels,
  * strides, padding, dilation, groups, channel counts and tails; guard words around what is written.
  * With --bench: the speed of layers of well-known networks.
- * usage: test_conv [--bench [THREADS]] */
+ * usage: test_conv [--bench [THREADS [WAY]]] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +135,10 @@ static int check_all(sdx_pool *pool) {
         size_t groups = r[0] % 3 == 0 ? 1 + r[1] % 4 : 1;
         size_t channels = counts[r[2] % 10] * groups, maps = counts[r[3] % 10] * groups;
         size_t kernel = 1 + r[4] % 5, stride = 1 + r[5] % 3, dilation = 1 + (r[6] % 4 == 0);
-        if (r[0] % 5 == 1) groups = maps = channels;
+        if (r[0] % 5 == 1) {
+            groups = maps = channels;
+            kernel = 1 + r[4] % 8;
+        }
         sdx_conv_shape s = shape_of(1 + r[7] % 3, 1 + r[8] % 14, channels, maps, kernel, stride,
                                     r[9] % (kernel + 1), dilation, groups);
         sdx_conv_way ways[4] = {SDX_CONV_TILES};
@@ -184,7 +187,7 @@ static void time_layer(sdx_pool *pool, sdx_conv_shape s, sdx_conv_way way) {
     free_operands(&o);
 }
 
-static void bench(sdx_pool *pool) {
+static void bench(sdx_pool *pool, const char *only) {
     static const size_t layers[][7] = {/* in, channels, maps, kernel, stride, pad, groups */
         {224, 3, 64, 7, 2, 3, 1}, {224, 3, 32, 3, 2, 1, 1}, {56, 64, 64, 1, 1, 0, 1},
         {56, 64, 256, 1, 1, 0, 1}, {56, 64, 64, 3, 1, 1, 1}, {28, 128, 128, 3, 1, 1, 1},
@@ -196,13 +199,16 @@ static void bench(sdx_pool *pool) {
         {14, 160, 160, 3, 1, 1, 10}, {28, 448, 448, 3, 1, 1, 4}, {14, 1232, 1232, 3, 1, 1, 11},
         {7, 400, 400, 3, 1, 1, 25}, {112, 32, 32, 3, 1, 1, 32}, {112, 96, 96, 3, 2, 1, 96},
         {28, 192, 192, 3, 1, 1, 192}, {14, 576, 576, 3, 1, 1, 576}, {7, 960, 960, 3, 1, 1, 960},
-        {14, 672, 672, 5, 1, 2, 672}, {7, 1152, 1152, 5, 1, 2, 1152}, {56, 96, 96, 7, 1, 3, 96}, {14, 768, 3072, 1, 1, 0, 1},
+        {14, 672, 672, 5, 1, 2, 672}, {7, 1152, 1152, 5, 1, 2, 1152}, {56, 96, 96, 7, 1, 3, 96},
+        {14, 384, 384, 7, 1, 3, 384}, {28, 240, 240, 5, 2, 2, 240}, {28, 58, 58, 3, 1, 1, 58},
+        {14, 768, 3072, 1, 1, 0, 1},
         {14, 3072, 768, 1, 1, 0, 1}, {56, 96, 384, 1, 1, 0, 1}, {56, 384, 96, 1, 1, 0, 1},
         {27, 64, 192, 5, 1, 2, 1}};
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         const size_t *l = layers[i];
         sdx_conv_shape s = shape_of(1, l[0], l[1], l[2], l[3], l[4], l[5], 1, l[6]);
         sdx_conv_way way = sdx_conv_choose(&s, false);
+        if (only && strcmp(only, sdx_conv_way_name(way)) != 0) continue;
         time_layer(pool, s, way);
         if (l[3] == 3 && l[4] == 1 && l[1] / l[6] >= 16) {
             time_layer(pool, s, SDX_CONV_WINOGRAD_2);
@@ -226,7 +232,7 @@ int main(int argc, char **argv) {
     if (sdx_pool_create(&sdx_default_allocator, threads, &pool, &error) != SDX_STATUS_OK) return 2;
     printf("%s, %u threads\n", isa, threads);
     int wrong = 0;
-    if (timing) bench(pool);
+    if (timing) bench(pool, argc > 3 ? argv[3] : NULL);
     else wrong = check_all(pool);
     sdx_pool_release(pool);
     return wrong != 0;
