@@ -93,6 +93,10 @@ static bool read_option(reader *r, const option *options, size_t count, const ch
     size_t length = strcspn(argument, "=");
     const char *value = argument[length] ? argument + length + 1 : NULL;
     const option *o = find_option(options, count, argument, length);
+    if (!o && r->cmd->loads_models) {
+        options = limits_options(&count);
+        o = find_option(options, count, argument, length);
+    }
     if (!o) {
         usage_error(r->cmd, "unknown option '%.*s'", (int)length, argument);
         return false;
@@ -125,5 +129,5 @@ bool parse_arguments(const command *cmd, int argc, char **argv, const option *op
             return false;
         }
     }
-    return true;
+    return !cmd->loads_models || limits_check(cmd);
 }

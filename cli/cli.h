@@ -20,6 +20,7 @@ typedef struct command {
     const char *summary; /* one line for the list of commands */
     const char *help;    /* whole text of --help */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+    bool loads_models; /* takes the options of limits.c */
 } command;
 
 extern const command cmd_inspect, cmd_run, cmd_test, cmd_plan, cmd_ops, cmd_runner;
@@ -53,6 +54,14 @@ typedef struct option {
 bool parse_arguments(const command *cmd, int argc, char **argv, const option *options,
                      size_t option_count, text_list *positionals);
 void text_list_free(text_list *list);
+
+/* ---- limits of a model, a program or a run: limits.c ---- */
+
+extern const char limits_help[];
+const option *limits_options(size_t *count);
+bool limits_check(const command *cmd); /* after the options are read; false after a message */
+/* What the command line says, to be given to whatever loads, makes or runs. */
+const sdx_limits *limits_given(void);
 
 /* ---- messages and text: text.c ---- */
 

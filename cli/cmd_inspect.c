@@ -225,7 +225,8 @@ static int make_program(inspection *in) {
 
 static int inspect(inspection *in, bool as_json) {
     sdx_error error;
-    sdx_load_options load = {.struct_size = sizeof load, .flags = SDX_LOAD_KEEP_UNSUPPORTED};
+    sdx_load_options load = {.struct_size = sizeof load, .flags = SDX_LOAD_KEEP_UNSUPPORTED,
+                             .limits = limits_given()};
     if (sdx_model_load_file(in->path, &load, &in->model, &error) != SDX_STATUS_OK)
         return report_error(in->path, &error);
     in->info.struct_size = sizeof in->info;
@@ -281,4 +282,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const command cmd_inspect = {"inspect", "show what a model holds", help, run};
+const command cmd_inspect = {"inspect", "show what a model holds", help, run, true};

@@ -102,4 +102,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const command cmd_ops = {"ops", "list the supported operators", help, run};
+const command cmd_ops = {"ops", "list the supported operators", help, run, false};

@@ -287,4 +287,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const command cmd_plan = {"plan", "place buffers into the smallest arena", help, run};
+const command cmd_plan = {"plan", "place buffers into the smallest arena", help, run, true};

@@ -299,13 +299,14 @@ static int profile_runs(run_session *s, const run_options *o, sdx_context_option
 static int run_model(run_session *s, const run_options *o) {
     sdx_error error;
     double start = now_ms();
+    sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given()};
     sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)o->optimize,
                                    .fixed = o->dims.items, .fixed_count = o->dims.count,
                                    .slice = o->slice, .threads = thread_count(o)};
     sdx_context_options context = {.struct_size = sizeof context, .threads = thread_count(o),
                                    .cpus = o->cpus.items, .cpu_count = o->cpus.count,
                                    .seed = o->seed > 0 ? (uint64_t)o->seed : 0};
-    if (sdx_model_load_file(o->model, NULL, &s->model, &error) != SDX_STATUS_OK)
+    if (sdx_model_load_file(o->model, &load, &s->model, &error) != SDX_STATUS_OK)
         return report_error(o->model, &error);
     if (!dims_check(&o->dims, s->model)) return EXIT_USAGE;
     if (sdx_program_create(s->model, &program, &s->program, &error) != SDX_STATUS_OK ||
@@ -347,4 +348,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const command cmd_run = {"run", "run a model on inputs from files or a seed", help, run};
+const command cmd_run = {"run", "run a model on inputs from files or a seed", help, run, true};

@@ -14,4 +14,4 @@ static int run(int argc, char **argv) {
     return runner_serve(NULL);
 }
 
-const command cmd_runner = {"runner", "obey a benchmark: load and run when told to", help, run};
+const command cmd_runner = {"runner", "obey a benchmark: load and run when told to", help, run, false};

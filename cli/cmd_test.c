@@ -107,8 +107,9 @@ static bool read_tolerances(test_case *t) {
 static bool open_model(test_case *t, int optimize, sdx_error *error) {
     char *path = join(t->folder, "model.onnx");
     if (!path) return fail(t, "out of memory");
+    sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given()};
     sdx_program_options program = {.struct_size = sizeof program, .optimize = optimize};
-    bool good = sdx_model_load_file(path, NULL, &t->model, error) == SDX_STATUS_OK &&
+    bool good = sdx_model_load_file(path, &load, &t->model, error) == SDX_STATUS_OK &&
                 sdx_program_create(t->model, &program, &t->program, error) == SDX_STATUS_OK;
     free(path);
     t->info.struct_size = sizeof t->info;
@@ -385,4 +386,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const command cmd_test = {"test", "run ONNX backend test folders", help, run};
+const command cmd_test = {"test", "run ONNX backend test folders", help, run, true};

@@ -35,12 +35,15 @@ static bool is_help(const char *argument) {
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
+static int explain(const command *cmd) {
+    fputs(cmd->help, stdout);
+    if (cmd->loads_models) fputs(limits_help, stdout);
+    return EXIT_OK;
+}
+
 static int run_command(const command *cmd, int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (is_help(argv[i])) {
-            fputs(cmd->help, stdout);
-            return EXIT_OK;
-        }
+        if (is_help(argv[i])) return explain(cmd);
     return cmd->run(argc, argv);
 }
 
@@ -61,9 +64,7 @@ static int dispatch(int argc, char **argv) {
     const char *name = asks_help ? argv[2] : argv[1];
     const command *cmd = find_command(name);
     if (!cmd) return no_such_command(name);
-    if (!asks_help) return run_command(cmd, argc - 1, argv + 1);
-    fputs(cmd->help, stdout);
-    return EXIT_OK;
+    return asks_help ? explain(cmd) : run_command(cmd, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv) {

@@ -35,7 +35,8 @@ static bool sizes_complete(const plan_session *s) {
 
 int plan_load_model(plan_session *s) {
     sdx_error error;
-    if (sdx_model_load_file(s->path, NULL, &s->model, &error) != SDX_STATUS_OK)
+    sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given()};
+    if (sdx_model_load_file(s->path, &load, &s->model, &error) != SDX_STATUS_OK)
         return report_error(s->path, &error);
     if (!dims_check(&s->dims, s->model)) return EXIT_USAGE;
     if (!s->symbolic && !sizes_complete(s)) return EXIT_USAGE;

@@ -152,6 +152,7 @@ typedef struct sdx_limits {
     uint64_t max_nodes;   /* after functions are inlined; 4 million */
     uint32_t max_depth;   /* nesting of subgraphs, functions, messages; 64 */
     uint64_t max_rounds;  /* of one Loop or Scan; none */
+    uint64_t max_time_ms; /* milliseconds of one load, of making one program, of one run; none */
 } sdx_limits;
 
 /* ---- values: tensors, sequences, optionals, maps ---------------------------------------------- */

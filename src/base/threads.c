@@ -35,6 +35,7 @@ typedef struct loop {
     void *arg;
     size_t count, grain, pieces;
     size_t batch; /* pieces claimed at once, so that tiny pieces do not fight for the counter */
+    const sdx_watch *watch;
 } loop;
 
 struct sdx_pool {
@@ -45,6 +46,7 @@ struct sdx_pool {
     bool spin;
     uint64_t rounds;    /* loops so far; the caller's alone */
     loop loop;
+    const sdx_watch *watch; /* the caller's; NULL: none */
     pthread_mutex_t lock; /* for sleeping only */
     pthread_cond_t work, done;
     atomic_flag busy;     /* a loop runs: others, nested ones too, run in their own thread */
@@ -70,6 +72,7 @@ static void pause_cpu(void) {
 /* Pieces begin at multiples of grain, whoever runs them. */
 static void run_pieces(const loop *l, size_t first, size_t last) {
     for (size_t piece = first; piece < last; piece++) {
+        if (l->watch && sdx_watch_over(l->watch)) return;
         size_t begin = piece * l->grain;
         size_t size = l->count - begin < l->grain ? l->count - begin : l->grain;
         l->body(l->arg, begin, begin + size);
@@ -238,6 +241,10 @@ bool sdx_pool_set_cpus(sdx_pool *pool, const uint32_t *cpus, size_t count) {
     return true;
 }
 
+void sdx_pool_watch(sdx_pool *pool, const sdx_watch *watch) {
+    if (pool) pool->watch = watch;
+}
+
 void sdx_pool_begin_run(sdx_pool *pool) {
     if (pool) atomic_fetch_add_explicit(&pool->runs, 1, memory_order_relaxed);
 }
@@ -282,7 +289,8 @@ static void close_loop(sdx_pool *pool) {
 void sdx_parallel_for(sdx_pool *pool, size_t count, size_t grain, sdx_loop_body body, void *arg) {
     if (count == 0) return;
     if (grain == 0) grain = 1;
-    loop l = {.body = body, .arg = arg, .count = count, .grain = grain, .batch = 1};
+    loop l = {.body = body, .arg = arg, .count = count, .grain = grain, .batch = 1,
+              .watch = pool ? pool->watch : NULL};
     l.pieces = count / grain + (count % grain != 0);
     /* The counter runs past the end by a batch per thread; it must not wrap. */
     bool alone = pool == NULL || pool->workers == 0 || l.pieces == 1 || l.pieces > SIZE_MAX / 4;

@@ -3,6 +3,7 @@
 #define SDX_BASE_THREADS_H
 
 #include "base/memory.h"
+#include "base/watch.h"
 
 typedef struct sdx_pool sdx_pool;
 
@@ -19,6 +20,10 @@ bool sdx_pool_set_cpus(sdx_pool *pool, const uint32_t *cpus, size_t count);
  * while. pool may be NULL. */
 void sdx_pool_begin_run(sdx_pool *pool);
 void sdx_pool_end_run(sdx_pool *pool);
+
+/* From now on loops leave out the pieces that are left once the watch is over: their results are then
+ * worthless, and who runs them must ask the watch. NULL: nobody watches. Not during a loop. */
+void sdx_pool_watch(sdx_pool *pool, const sdx_watch *watch);
 
 /* Calls body(arg, begin, end) over [0, count) in pieces whose borders depend on count and grain
  * alone, never on the number of threads, so that results are the same bits for any pool. The

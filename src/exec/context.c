@@ -42,7 +42,7 @@ void sdx_heap_init(sdx_heap *heap, const sdx_allocator *under, uint64_t limit) {
 /* ---- what bodies may ask of the host --------------------------------------------------------- */
 
 static bool host_cancelled(sdx_host *host) {
-    return atomic_load_explicit(&sdx_context_of(host)->cancel, memory_order_relaxed);
+    return sdx_watch_over(&sdx_context_of(host)->watch);
 }
 
 static char *host_text(sdx_host *host, size_t size) {
@@ -153,9 +153,8 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
     context->arena = given.arena;
     context->arena_size = given.arena ? given.arena_size : 0;
     context->arena_given = given.arena != NULL;
-    uint64_t limit = given.limits && given.limits->max_memory ? given.limits->max_memory
-                                                              : program->limits.max_memory;
-    sdx_heap_init(&context->heap, context->allocator, limit);
+    const sdx_limits limits = sdx_limits_over(&program->limits, given.limits);
+    sdx_heap_init(&context->heap, context->allocator, limits.max_memory);
     sdx_arena_init(&context->memory, context->allocator, 0);
     sdx_arena_init(&context->text, &context->heap.allocator, 0);
     uint32_t threads = given.threads ? given.threads : sdx_default_threads();
@@ -169,8 +168,9 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
         return status;
     }
     init_host(context);
-    if (given.limits && given.limits->max_rounds)
-        context->host.max_rounds = given.limits->max_rounds;
+    context->host.max_rounds = limits.max_rounds;
+    context->max_time_ms = limits.max_time_ms;
+    sdx_pool_watch(context->pool, &context->watch);
     *out = context;
     return SDX_STATUS_OK;
 }
@@ -297,11 +297,12 @@ sdx_status sdx_context_run(sdx_context *context, sdx_error *error) {
         SDX_TRY(sdx_slice_choose(context, sizes, error));
     }
     if (!context->slice) SDX_TRY(sdx_context_bind(context, error));
+    sdx_watch_start(&context->watch, context->max_time_ms);
     sdx_pool_begin_run(context->pool);
     sdx_status status = context->slice ? sdx_run_slices(context, error)
                                        : sdx_run_block(context, 0, error);
     sdx_pool_end_run(context->pool);
-    atomic_store(&context->cancel, false);
+    atomic_store(&context->watch.cancelled, false);
     context->runs++;
     context->has_run = status == SDX_STATUS_OK;
     return status;
@@ -320,7 +321,7 @@ const sdx_tensor *sdx_context_output(const sdx_context *context, size_t index) {
 }
 
 void sdx_context_cancel(sdx_context *context) {
-    if (context) atomic_store(&context->cancel, true);
+    if (context) atomic_store(&context->watch.cancelled, true);
 }
 
 void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info) {

@@ -65,7 +65,8 @@ struct sdx_context {
     void *profile_user;
     uint64_t seed, runs;
     uint64_t draws; /* seeds handed out in this run */
-    atomic_bool cancel;
+    sdx_watch watch;
+    uint64_t max_time_ms; /* of a run; 0: any */
     bool has_run;
 };
 

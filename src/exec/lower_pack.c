@@ -63,6 +63,7 @@ static sdx_status pack_steps(sdx_lowering *l, sdx_pool *pool) {
         sdx_block *block = &l->program->blocks[g];
         for (uint32_t s = 0; s < block->step_count; s++) {
             if (!block->steps[s].node->op->def->pack) continue;
+            SDX_TRY(sdx_module_in_time(l->module, l->error));
             sdx_arena temp;
             sdx_arena_init(&temp, l->program->allocator, 0);
             sdx_status status = pack_step(l, &block->steps[s], &temp, pool);

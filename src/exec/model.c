@@ -134,7 +134,7 @@ sdx_status sdx_model_load_reader(const sdx_reader *reader, const sdx_load_option
     sdx_load_options checked;
     SDX_TRY(read_options(options, &checked, error));
     if (reader->size > SIZE_MAX / 2 ||
-        (checked.limits && checked.limits->max_memory && reader->size > checked.limits->max_memory))
+        reader->size > sdx_limits_over(NULL, checked.limits).max_memory)
         return sdx_fail(error, SDX_STATUS_LIMIT, "the model has %llu bytes, more than may be held",
                         (unsigned long long)reader->size);
     sdx_model *model = NULL;

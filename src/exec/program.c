@@ -9,12 +9,6 @@
 #include "exec/slice.h"
 #include "passes/passes.h"
 
-static void set_limits(sdx_program *program, const sdx_limits *given) {
-    program->limits = program->model->module->limits;
-    if (given && given->max_memory) program->limits.max_memory = given->max_memory;
-    if (given && given->max_rounds) program->limits.max_rounds = given->max_rounds;
-}
-
 static sdx_status set_strategy(sdx_program *program, const char *name, sdx_error *error) {
     const sdx_plan_strategy *found = sdx_plan_find_strategy(name ? name : "best");
     if (!found)
@@ -60,6 +54,8 @@ static sdx_status make_module(sdx_program *program, const sdx_program_options *o
         if (program->fixed[i] >= 0) expected[i] = program->fixed[i];
     SDX_TRY(sdx_module_copy(from, program->allocator, program->fixed, &program->module, error));
     program->pool = program->module->pool;
+    program->module->limits.max_time_ms = program->limits.max_time_ms;
+    sdx_watch_start(&program->module->watch, program->limits.max_time_ms);
     program->pass_changes =
         sdx_arena_array(&program->arena, sdx_passes_count + 1, sizeof(uint32_t));
     if (!program->pass_changes) return sdx_fail_memory(error, 0, "the program");
@@ -119,7 +115,7 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
     program->kernels = given.kernels;
     program->threads = given.threads;
     program->slice.wanted = given.slice;
-    set_limits(program, given.limits);
+    program->limits = sdx_limits_over(&model->module->limits, given.limits);
     uint64_t budget = program->limits.max_memory;
     sdx_arena_init(&program->arena, program->allocator, budget >= SIZE_MAX ? 0 : (size_t)budget);
     sdx_status status = set_strategy(program, given.strategy, error);

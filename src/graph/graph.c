@@ -8,18 +8,28 @@
 #define DEFAULT_MAX_NODES 4000000u
 #define DEFAULT_MAX_DEPTH 64u
 
-static void fill_limits(sdx_limits *limits, const sdx_limits *given) {
-    memset(limits, 0, sizeof *limits);
-    if (given) {
-        size_t size = given->struct_size < sizeof *limits ? given->struct_size : sizeof *limits;
-        memcpy(limits, given, size);
-    }
-    limits->struct_size = sizeof *limits;
-    if (!limits->max_nodes) limits->max_nodes = DEFAULT_MAX_NODES;
-    if (!limits->max_depth) limits->max_depth = DEFAULT_MAX_DEPTH;
-    if (!limits->max_rounds) limits->max_rounds = UINT64_MAX;
-    if (!limits->max_memory) limits->max_memory = SIZE_MAX;
-    if (limits->max_memory > SIZE_MAX) limits->max_memory = SIZE_MAX;
+static const sdx_limits default_limits = {.struct_size = sizeof(sdx_limits),
+                                          .max_memory = SIZE_MAX,
+                                          .max_nodes = DEFAULT_MAX_NODES,
+                                          .max_depth = DEFAULT_MAX_DEPTH,
+                                          .max_rounds = UINT64_MAX};
+
+sdx_limits sdx_limits_over(const sdx_limits *base, const sdx_limits *given) {
+    sdx_limits l = base ? *base : default_limits, g = {0};
+    if (given)
+        memcpy(&g, given, given->struct_size < sizeof g ? given->struct_size : sizeof g);
+    if (g.max_memory) l.max_memory = g.max_memory < SIZE_MAX ? g.max_memory : SIZE_MAX;
+    if (g.max_nodes) l.max_nodes = g.max_nodes;
+    if (g.max_depth) l.max_depth = g.max_depth;
+    if (g.max_rounds) l.max_rounds = g.max_rounds;
+    if (g.max_time_ms) l.max_time_ms = g.max_time_ms;
+    return l;
+}
+
+sdx_status sdx_module_in_time(const sdx_module *module, sdx_error *error) {
+    if (!sdx_watch_late(&module->watch)) return SDX_STATUS_OK;
+    return sdx_fail(error, SDX_STATUS_LIMIT, "it takes longer than the limit max_time_ms, %llu",
+                    (unsigned long long)module->limits.max_time_ms);
 }
 
 sdx_status sdx_module_create(const sdx_allocator *allocator, const sdx_limits *limits,
@@ -30,7 +40,8 @@ sdx_status sdx_module_create(const sdx_allocator *allocator, const sdx_limits *l
     memset(module, 0, sizeof *module);
     module->allocator = allocator;
     module->log = log;
-    fill_limits(&module->limits, limits);
+    module->limits = sdx_limits_over(NULL, limits);
+    sdx_watch_start(&module->watch, module->limits.max_time_ms);
     size_t budget = module->limits.max_memory == SIZE_MAX ? 0 : (size_t)module->limits.max_memory;
     sdx_arena_init(&module->arena, allocator, budget);
     sdx_status status = sdx_expr_pool_create(allocator, &module->pool, error);

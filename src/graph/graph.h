@@ -7,6 +7,7 @@
 
 #include "base/dtype.h"
 #include "base/memory.h"
+#include "base/watch.h"
 #include "graph/expr.h"
 
 typedef uint32_t sdx_id; /* index into a table of the module */
@@ -154,6 +155,7 @@ typedef struct sdx_module {
     sdx_arena arena;
     sdx_expr_pool *pool;
     sdx_limits limits; /* with the defaults filled in */
+    sdx_watch watch;   /* over the work that makes it: begins with its creation */
     const sdx_log *log;
     sdx_vector values, nodes, graphs, constraints, problems; /* _def, _node, _graph, …, sdx_error */
     sdx_vector owned;   /* sdx_owned: can go one by one, unlike what lies in the arena */
@@ -176,9 +178,15 @@ static inline sdx_graph *sdx_graph_at(const sdx_module *m, sdx_id id) {
     return (sdx_graph *)m->graphs.data + id;
 }
 
+/* The limits that `given` names, as far as its struct_size reaches; those of `base` (NULL: the defaults)
+ * where it has none or is NULL. */
+sdx_limits sdx_limits_over(const sdx_limits *base, const sdx_limits *given);
+
 sdx_status sdx_module_create(const sdx_allocator *allocator, const sdx_limits *limits,
                              const sdx_log *log, sdx_module **out, sdx_error *error);
 void sdx_module_release(sdx_module *module);
+/* LIMIT once the time for making it is over; asked for every node, by whoever goes through them. */
+sdx_status sdx_module_in_time(const sdx_module *module, sdx_error *error);
 /* Append to a table; pointers from sdx_*_at are invalid afterwards. SDX_NONE: out of memory. */
 sdx_id sdx_module_add_value(sdx_module *module, const char *name, sdx_id graph);
 sdx_id sdx_module_add_node(sdx_module *module);

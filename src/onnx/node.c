@@ -228,6 +228,7 @@ sdx_status sdx_load_node(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope)
         return sdx_fail_at(loader->error, SDX_STATUS_LIMIT, parts.position,
                            "the model has more nodes than the limit of %llu",
                            (unsigned long long)loader->module->limits.max_nodes);
+    SDX_TRY(sdx_module_in_time(loader->module, loader->error));
     sdx_node node;
     SDX_TRY(allocate(loader, &parts, scope, &node));
     loader->nodes_read++;

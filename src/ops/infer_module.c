@@ -140,8 +140,8 @@ fail:
 /* What is unsupported becomes a problem of the module, and the node one without an operator: so all
  * are found in one go, and a body that is inferred again names each once. */
 static sdx_status infer_or_note(sdx_module *module, sdx_id id, sdx_error *error) {
-    sdx_status status = SDX_STATUS_OK;
-    if (sdx_node_at(module, id)->op) status = sdx_infer_node(module, id, error);
+    sdx_status status = sdx_module_in_time(module, error);
+    if (status == SDX_STATUS_OK && sdx_node_at(module, id)->op) status = sdx_infer_node(module, id, error);
     if (status != SDX_STATUS_OK && status != SDX_STATUS_UNSUPPORTED) return status;
     sdx_node *node = sdx_node_at(module, id);
     if (status == SDX_STATUS_UNSUPPORTED) {

@@ -171,8 +171,11 @@ sdx_status sdx_pass_fold(sdx_rewrite *r) {
                                  .cancelled = never}};
     for (size_t g = 0; g < r->module->graphs.count; g++) {
         const sdx_graph *graph = sdx_graph_at(r->module, (sdx_id)g);
-        for (uint32_t i = 0; i < graph->node_count && r->build.status == SDX_STATUS_OK; i++)
-            if (can_fold(r, sdx_node_at(r->module, graph->nodes[i]))) fold_node(&f, graph->nodes[i]);
+        for (uint32_t i = 0; i < graph->node_count && r->build.status == SDX_STATUS_OK; i++) {
+            if (!can_fold(r, sdx_node_at(r->module, graph->nodes[i]))) continue;
+            SDX_TRY(sdx_module_in_time(r->module, r->build.error));
+            fold_node(&f, graph->nodes[i]);
+        }
     }
     return SDX_STATUS_OK;
 }

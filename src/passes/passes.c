@@ -13,6 +13,7 @@ const size_t sdx_passes_count = sizeof sdx_passes / sizeof *sdx_passes - 1;
 
 static sdx_status run_pass(sdx_rewrite *r, const sdx_pass *pass) {
     r->changes = 0;
+    SDX_TRY(sdx_module_in_time(r->module, r->build.error));
     sdx_status status = pass->run(r);
     if (status == SDX_STATUS_OK) status = r->build.status;
     if (status == SDX_STATUS_OK) status = sdx_rewrite_tidy(r);

@@ -56,6 +56,25 @@ def data_dependent():
                  [tensor("rows", None, TensorProto.INT64)])
 
 
+def endless():
+    """A Loop of 2^62 rounds that adds 1 each time."""
+    body = helper.make_graph(
+        [helper.make_node("Add", ["a", "one"], ["b"]),
+         helper.make_node("Identity", ["go"], ["on"])], "body",
+        [tensor("i", [], TensorProto.INT64), tensor("go", [], TensorProto.BOOL), tensor("a", [1])],
+        [tensor("on", [], TensorProto.BOOL), tensor("b", [1])],
+        [constant("one", [1])])
+    return model([helper.make_node("Loop", ["rounds", "", "x"], ["y"], "around", body=body)],
+                 [tensor("x", [1])], [tensor("y", [1])],
+                 [constant("rounds", 1 << 62, np.int64)])
+
+
+def heavy():
+    """A product of 2^37 multiplications, of which a run must not wait for the end."""
+    return model([helper.make_node("MatMul", ["x", "x"], ["y"], "product")],
+                 [tensor("x", ["n", "n"])], [tensor("y", ["n", "n"])])
+
+
 def declared():
     """Shapes in the file: a name for what data decides, and two that cannot be."""
     nodes = [helper.make_node("NonZero", ["x"], ["nz"], "find"),
@@ -117,6 +136,8 @@ def write_models(folder):
     save(folder, "linear.onnx", linear())
     save(folder, "data.onnx", data_dependent())
     save(folder, "declared.onnx", declared())
+    save(folder, "endless.onnx", endless())
+    save(folder, "heavy.onnx", heavy())
     save(folder, "branches.onnx", branches())
     save(folder, "written_out.onnx", written_out())
     save(folder, "unsupported.onnx", unsupported())
