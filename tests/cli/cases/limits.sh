@@ -4,9 +4,9 @@ run() {
     echo "exit $?"
 }
 begin=$SECONDS
-run run endless.onnx --random 1 --max-time 0.2
-run run heavy.onnx --random 1 --dim n=6000 --max-time 0.3
-run run heavy.onnx --random 1 --dim n=6000 --max-time 0.3 --threads 1 --optimize 0
+run run endless.onnx --random 1 --max-time 1
+run run heavy.onnx --random 1 --dim n=9000 --max-time 1
+run run heavy.onnx --random 1 --dim n=9000 --max-time 1 --threads 1 --optimize 0
 test $((SECONDS - begin)) -lt 30 || echo "it took $((SECONDS - begin)) seconds"
 run run heavy.onnx --random 1 --dim n=4000 --max-memory 1M
 run run linear.onnx --input x=x.npy --max-nodes 1
