@@ -16,7 +16,7 @@
 
 /* Large pieces (packed weights, arenas) ask for large pages: fewer faults while they are filled, and
  * fewer misses of the address translation while they are read. */
-#define LARGE_PIECE ((size_t)4 << 20)
+#define LARGE_PIECE ((size_t)2 << 20)
 #define LARGE_PAGE  ((size_t)2 << 20)
 
 static void *default_allocate(void *user, size_t size, size_t alignment) {
@@ -81,7 +81,7 @@ void sdx_arena_free(sdx_arena *arena) {
         block = next;
     }
     arena->blocks = NULL;
-    arena->used = arena->capacity = arena->total = 0;
+    arena->used = arena->capacity = arena->total = arena->idle = 0;
 }
 
 /* Offset in block, at or after `used`, of an aligned place. The address is rounded rather than the
@@ -137,8 +137,9 @@ void *sdx_arena_alloc_raw(sdx_arena *arena, size_t size, size_t alignment) {
         return (char *)arena->blocks + offset;
     }
 
-    size_t block_size = arena->capacity == 0 ? FIRST_BLOCK : arena->capacity;
-    if (arena->capacity != 0 && block_size < LARGEST_BLOCK) block_size *= 2;
+    size_t block_size = arena->capacity == 0 ? FIRST_BLOCK : arena->capacity * 2;
+    if (block_size > LARGEST_BLOCK) block_size = LARGEST_BLOCK;
+    if (arena->block > block_size) block_size = arena->block;
     /* A request of a quarter of a block would waste too much of the block before it. */
     if (needed > block_size / 4) return alloc_alone(arena, needed, alignment);
     sdx_arena_block *block = new_block(arena, block_size);
@@ -146,6 +147,7 @@ void *sdx_arena_alloc_raw(sdx_arena *arena, size_t size, size_t alignment) {
     if (block == NULL) return alloc_alone(arena, needed, alignment);
     block->next = arena->blocks;
     arena->blocks = block;
+    arena->idle += arena->capacity - arena->used;
     arena->capacity = block_size;
     arena->used = sizeof *block;
     if (!aligned_offset(block, arena->used, alignment, &offset)) return NULL;

@@ -20,10 +20,16 @@ typedef struct sdx_arena {
     size_t used, capacity;   /* of the newest block */
     size_t total;            /* bytes taken from the allocator */
     size_t limit;            /* total may not pass it; 0: none */
+    size_t block;            /* size of new blocks; 0: small at first */
+    size_t idle;             /* bytes left over in blocks before the newest */
 } sdx_arena;
 
 void sdx_arena_init(sdx_arena *arena, const sdx_allocator *allocator, size_t limit);
 void sdx_arena_free(sdx_arena *arena);
+/* Bytes that were handed out, with what their alignment took. */
+static inline size_t sdx_arena_used(const sdx_arena *arena) {
+    return arena->total - arena->idle - (arena->capacity - arena->used);
+}
 /* Zeroed memory, aligned for any object; NULL when out of memory or over the limit. */
 void *sdx_arena_alloc(sdx_arena *arena, size_t size);
 /* As sdx_arena_alloc_aligned without clearing, for what is written in full anyway. */

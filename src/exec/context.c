@@ -338,7 +338,7 @@ void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info) {
                             .mapped_bytes = (size_t)context->program->model->file_bytes,
                             .model_bytes = sdx_module_bytes(context->program->model->module),
                             .program_bytes = sdx_module_bytes(context->program->module) +
-                                             context->program->arena.total -
+                                             sdx_arena_used(&context->program->arena) -
                                              context->program->constant_bytes,
                             .context_bytes = context->memory.total + sizeof *context,
                             .slice = (uint64_t)context->slice,

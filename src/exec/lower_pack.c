@@ -4,25 +4,32 @@
  *
  * One step after the other, the threads inside each: so never more than one step's constants are there
  * twice, and memory is taken in one order, whatever the number of threads. */
+#include "base/checked.h"
 #include "exec/lowering.h"
+#include "kernels/panels.h"
 
 /* Starting threads takes as long as packing about this many bytes. */
 #define WORTH_THREADS ((size_t)1 << 20)
+/* Blocks of memory for what is packed. */
+#define LEAST_BLOCK ((size_t)4 << 20)
+#define MOST_BLOCK  ((size_t)16 << 20)
 
-/* At once, so that never more than one constant is there twice. Whoever reads it later, too, finds
- * the pages again in the file. */
-static void forget_pages(const sdx_model *model, const sdx_const *constant) {
-    if (constant->owned || !constant->data) return;
-    if (!sdx_file_forget(&model->file, constant->data, constant->bytes))
-        sdx_external_forget(model->external, constant->data, constant->bytes);
+/* At once, so that never more than one constant is there twice, and of a large one only a part. Whoever
+ * reads it later, too, finds the pages again in the file. */
+static void forget_pages(void *user, const void *data, size_t bytes) {
+    const sdx_model *model = user;
+    if (!sdx_file_forget(&model->file, data, bytes))
+        sdx_external_forget(model->external, data, bytes);
 }
 
 static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp, sdx_pool *pool) {
     sdx_program *program = l->program;
     const sdx_node *node = step->node;
+    const sdx_source_end read = {forget_pages, (void *)(uintptr_t)program->model};
     sdx_pack pack = {.module = l->module, .node = node, .def = node->op->def,
                      .params = node->params, .optimize = program->optimize,
-                     .arena = &program->arena, .temp = temp, .threads = pool, .error = l->error};
+                     .arena = &program->arena, .temp = temp, .threads = pool, .read = &read,
+                     .error = l->error};
     sdx_status status = node->op->def->pack(&pack);
     if (status != SDX_STATUS_OK) {
         sdx_program_blame(program, node, l->error);
@@ -34,13 +41,14 @@ static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp, sd
         const sdx_const *constant = sdx_pack_constant(&pack, i);
         if (!(pack.taken >> i & 1u) || !constant) continue;
         step->taken |= 1u << i;
-        forget_pages(program->model, constant);
+        if (!constant->owned && constant->data)
+            read.call(read.user, constant->data, constant->bytes);
     }
     return SDX_STATUS_OK;
 }
 
-/* Bytes of the constants of steps that pack, counted up to WORTH_THREADS. */
-static bool is_worth_threads(const sdx_lowering *l) {
+/* Bytes of the constants of steps that pack. */
+static size_t bytes_to_pack(const sdx_lowering *l) {
     size_t bytes = 0;
     for (size_t g = 0; g < l->module->graphs.count; g++) {
         const sdx_block *block = &l->program->blocks[g];
@@ -49,13 +57,20 @@ static bool is_worth_threads(const sdx_lowering *l) {
             for (uint32_t i = 0; node->op->def->pack && i < node->input_count; i++) {
                 if (node->inputs[i] == SDX_NONE) continue;
                 const sdx_const *constant = sdx_value_at(l->module, node->inputs[i])->constant;
-                if (!constant) continue;
-                if (constant->bytes >= WORTH_THREADS - bytes) return true;
-                bytes += constant->bytes;
+                if (constant && !sdx_size_add(bytes, constant->bytes, &bytes)) return SIZE_MAX;
             }
         }
     }
-    return false;
+    return bytes;
+}
+
+/* Large blocks have large pages. What is left over in one costs nothing where the system's allocator gave
+ * it, since nobody touches it. */
+static size_t block_size(const sdx_program *program, size_t bytes) {
+    if (program->allocator->allocate != sdx_default_allocator.allocate) return 0;
+    if (bytes < LEAST_BLOCK) return 0;
+    size_t part = bytes / 8;
+    return part < LEAST_BLOCK ? LEAST_BLOCK : part > MOST_BLOCK ? MOST_BLOCK : part;
 }
 
 static sdx_status pack_steps(sdx_lowering *l, sdx_pool *pool) {
@@ -76,11 +91,14 @@ static sdx_status pack_steps(sdx_lowering *l, sdx_pool *pool) {
 
 sdx_status sdx_lower_pack(sdx_lowering *l) {
     uint32_t threads = l->program->threads ? l->program->threads : sdx_default_threads();
+    size_t bytes = bytes_to_pack(l);
     sdx_pool *pool = NULL;
-    if (threads > 1 && is_worth_threads(l))
+    if (threads > 1 && bytes >= WORTH_THREADS)
         SDX_TRY(sdx_pool_create(l->program->allocator, threads, &pool, l->error));
+    l->program->arena.block = block_size(l->program, bytes);
     sdx_pool_begin_run(pool);
     sdx_status status = pack_steps(l, pool);
+    l->program->arena.block = 0;
     sdx_pool_end_run(pool);
     sdx_pool_release(pool);
     return status;

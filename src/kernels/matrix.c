@@ -18,21 +18,50 @@ typedef struct pack_job {
     sdx_panels panels;
     sdx_panel_source from;
     float *to;
+    const sdx_source_end *end;
 } pack_job;
 
+/* Lines of the source, which follow one another, have been read. */
+static void end_lines(const pack_job *j, size_t first, size_t count, size_t step) {
+    if (j->end)
+        j->end->call(j->end->user, (const char *)j->from.data + first * step * sizeof(float),
+                     count * step * sizeof(float));
+}
+
+/* Columns are lines of the source. */
 static void pack_panels(void *arg, size_t begin, size_t end) {
     const pack_job *j = arg;
     for (size_t panel = begin; panel < end; panel++)
         sdx_panel_pack(&j->panels, panel, &j->from,
                        j->to + sdx_panel_first(&j->panels, panel) * j->from.depth);
+    size_t first = sdx_panel_first(&j->panels, begin);
+    size_t behind = end < j->panels.count ? sdx_panel_first(&j->panels, end) : j->panels.columns;
+    end_lines(j, first, behind - first, j->from.column);
+}
+
+/* Rows are lines of the source: a part of each panel. */
+static void pack_rows(void *arg, size_t begin, size_t end) {
+    const pack_job *j = arg;
+    sdx_panel_source part = j->from;
+    part.data = (const char *)j->from.data + begin * j->from.row * sizeof(float);
+    part.depth = end - begin;
+    for (size_t panel = 0; panel < j->panels.count; panel++) {
+        size_t width = sdx_panel_vectors(&j->panels, panel) * j->panels.lanes;
+        sdx_panel_pack(&j->panels, panel, &part,
+                       j->to + sdx_panel_first(&j->panels, panel) * j->from.depth + begin * width);
+    }
+    end_lines(j, begin, end - begin, j->from.row);
 }
 
 void sdx_matrix_pack(sdx_pool *pool, size_t depth, size_t columns, const void *from, size_t row,
-                     size_t column, float scale, const void *bias, float *packed) {
+                     size_t column, float scale, const void *bias, float *packed,
+                     const sdx_source_end *end) {
     pack_job job = {sdx_panels_of(columns, sdx_kernels_get()->lanes),
                     {from, column, row, 0, 1, depth, scale},
-                    packed};
-    sdx_parallel_for(pool, job.panels.count, 4, pack_panels, &job);
+                    packed,
+                    end};
+    if (column == 1) sdx_parallel_for(pool, depth, 64, pack_rows, &job);
+    else sdx_parallel_for(pool, job.panels.count, 4, pack_panels, &job);
     float *to = packed + depth * sdx_panels_width(&job.panels);
     memset(to, 0, sdx_panels_width(&job.panels) * sizeof *to);
     if (bias) memcpy(to, bias, columns * sizeof *to);

@@ -5,12 +5,15 @@
 
 #include "base/threads.h"
 #include "kernels/kernels.h"
+#include "kernels/panels.h"
 
 /* Floats of a packed matrix of `depth` rows and `columns` columns with its bias. */
 size_t sdx_matrix_packed_size(size_t depth, size_t columns);
-/* Element (k, n) is from[k * row + n * column] * scale; bias may be NULL. Both may have any alignment. */
+/* Element (k, n) is from[k * row + n * column] * scale; bias may be NULL. Both may have any alignment.
+ * end, which may be NULL, is told of parts that are read. */
 void sdx_matrix_pack(sdx_pool *pool, size_t depth, size_t columns, const void *from, size_t row,
-                     size_t column, float scale, const void *bias, float *packed);
+                     size_t column, float scale, const void *bias, float *packed,
+                     const sdx_source_end *end);
 /* out (rows x columns) = x (rows x depth) times the matrix, and a tail, whose bias is not looked at. */
 void sdx_matrix_run(sdx_pool *pool, size_t rows, size_t depth, size_t columns, const float *packed,
                     const float *x, float *out, const sdx_tail *tail);

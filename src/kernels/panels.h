@@ -35,11 +35,22 @@ typedef struct sdx_panel_source {
     float scale;
 } sdx_panel_source;
 
+/* Told of bytes of a source that a packer has read for the last time; from any thread. */
+typedef struct sdx_source_end {
+    void (*call)(void *user, const void *data, size_t bytes);
+    void *user;
+} sdx_source_end;
+
 static inline float sdx_float_at(const void *floats, size_t i) {
     float x;
     memcpy(&x, (const char *)floats + i * sizeof x, sizeof x);
     return x;
 }
+
+/* Lines of `count` floats each, of any alignment and `step` floats apart, become columns:
+ * to[i * to_step + n] is element i of line n. */
+void sdx_lines_turn(const void *from, size_t step, size_t lines, size_t count, float *to,
+                    size_t to_step);
 
 /* Packs one panel: [tap][row][column], padded with zeros. */
 void sdx_panel_pack(const sdx_panels *panels, size_t panel, const sdx_panel_source *from,

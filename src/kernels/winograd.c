@@ -14,15 +14,6 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* ---- weights ---------------------------------------------------------------------------------- */
 
-/* G of the transform G g G^T; rows are the points. */
-static const float g_4[4][3] = {{1, 0, 0}, {0.5f, 0.5f, 0.5f}, {0.5f, -0.5f, 0.5f}, {0, 0, 1}};
-static const float g_6[6][3] = {{1.0f / 4, 0, 0},
-                                 {-1.0f / 6, -1.0f / 6, -1.0f / 6},
-                                 {-1.0f / 6, 1.0f / 6, -1.0f / 6},
-                                 {1.0f / 24, 1.0f / 12, 1.0f / 6},
-                                 {1.0f / 24, -1.0f / 12, 1.0f / 6},
-                                 {0, 0, 1}};
-
 typedef struct pack_job {
     const sdx_conv_shape *shape;
     const void *weights;
@@ -31,21 +22,8 @@ typedef struct pack_job {
     sdx_panels panels;
 } pack_job;
 
-#define MAPS 16 /* transformed side by side, so that the compiler makes vectors of them */
-
-/* The transform of one 3x3 kernel for each of MAPS maps, point by point: G g G^T. */
-static void transform(const float g[9][MAPS], size_t n, float u[36][MAPS]) {
-    const float(*m)[3] = n == 4 ? g_4 : g_6;
-    for (size_t i = 0; i < n; i++) {
-        float half[3][MAPS];
-        for (size_t x = 0; x < 3; x++)
-            for (size_t k = 0; k < MAPS; k++)
-                half[x][k] = m[i][0] * g[x][k] + m[i][1] * g[3 + x][k] + m[i][2] * g[6 + x][k];
-        for (size_t p = 0; p < n; p++)
-            for (size_t k = 0; k < MAPS; k++)
-                u[i * n + p][k] = half[0][k] * m[p][0] + half[1][k] * m[p][1] + half[2][k] * m[p][2];
-    }
-}
+#define MAPS     16 /* at a time: some vectors of any instruction set */
+#define CHANNELS 6
 
 /* Floats of one group's matrix at one point, and of all groups'. */
 static size_t group_matrix(const sdx_conv_shape *s, const sdx_panels *panels) {
@@ -55,36 +33,39 @@ static size_t point_matrix(const sdx_conv_shape *s, const sdx_panels *panels) {
     return s->groups * group_matrix(s, panels);
 }
 
-/* Maps [first, first + count) of a group for one of its channels, to where the panel has them. */
-static void pack_maps(const pack_job *j, size_t group, size_t first, size_t count, size_t channel,
-                      float *to) {
-    const sdx_conv_shape *s = j->shape;
-    size_t matrix = point_matrix(s, &j->panels), channels = s->channels / s->groups;
-    float g[9][MAPS], u[36][MAPS];
-    for (size_t k = 0; k < MAPS; k++) {
-        size_t map = group * j->panels.columns + first + k;
-        for (size_t t = 0; t < 9; t++)
-            g[t][k] = first + k < j->panels.columns
-                          ? sdx_float_at(j->weights, (map * channels + channel) * 9 + t)
-                          : 0.0f;
+/* MAPS maps or fewer of a panel, `there` of which exist, over all channels; `to` is where the panel has the
+ * first of them. */
+static void pack_maps(const pack_job *j, const char *from, size_t there, size_t maps, float *to,
+                      size_t width) {
+    _Alignas(64) float turned[CHANNELS * 9 * MAPS];
+    size_t channels = j->shape->channels / j->shape->groups;
+    if (there < maps) memset(turned, 0, sizeof turned);
+    for (size_t c = 0; c < channels; c += CHANNELS) {
+        size_t count = least(channels - c, CHANNELS);
+        sdx_lines_turn(from + c * 9 * sizeof *to, channels * 9, there, count * 9, turned, maps);
+        const sdx_winograd_weights job = {.from = turned, .to = to + c * width, .to_step = width,
+                                          .stride = point_matrix(j->shape, &j->panels),
+                                          .channels = count, .maps = maps};
+        sdx_kernels_get()->f32_winograd_weights(&job, j->edge);
     }
-    transform((const float(*)[MAPS])g, j->edge, u);
-    for (size_t p = 0; p < j->edge * j->edge; p++)
-        memcpy(to + p * matrix, u[p], count * sizeof *to);
 }
 
 /* Panels [begin, end) of all groups: for every point, [group][panel][channel][map]. */
 static void pack_panels(void *arg, size_t begin, size_t end) {
     const pack_job *j = arg;
-    size_t channels = j->shape->channels / j->shape->groups;
+    size_t channels = j->shape->channels / j->shape->groups, columns = j->panels.columns;
     for (size_t i = begin; i < end; i++) {
         size_t group = i / j->panels.count, panel = i % j->panels.count;
         size_t first = sdx_panel_first(&j->panels, panel);
         size_t width = sdx_panel_vectors(&j->panels, panel) * j->panels.lanes;
         float *to = j->packed + group * group_matrix(j->shape, &j->panels) + first * channels;
-        for (size_t c = 0; c < channels; c++, to += width)
-            for (size_t m = 0; m < width; m += MAPS)
-                pack_maps(j, group, first + m, least(width - m, MAPS), c, to + m);
+        for (size_t m = 0; m < width; m += MAPS) {
+            size_t map = least(first + m, columns);
+            const char *from = (const char *)j->weights +
+                               (group * columns + map) * channels * 9 * sizeof *to;
+            size_t maps = least(width - m, MAPS);
+            pack_maps(j, from, least(columns - map, maps), maps, to + m, width);
+        }
     }
 }
 

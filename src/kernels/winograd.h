@@ -5,6 +5,13 @@
 
 #include "kernels/tail.h"
 
+typedef struct sdx_winograd_weights {
+    const float *from; /* [channel][3 * 3 weights][map] */
+    float *to;         /* point p of a channel at to + p * stride + channel * to_step */
+    size_t to_step, stride;
+    size_t channels, maps; /* maps: whole vectors */
+} sdx_winograd_weights;
+
 typedef struct sdx_winograd_in {
     const float *const *from; /* n * n pixels; zeros outside the image */
     float *to;                /* point p at to + p * stride */

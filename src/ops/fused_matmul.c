@@ -49,7 +49,7 @@ static sdx_status pack(sdx_pack *pack) {
     SDX_TRY(sdx_pack_floats(pack, 1, &from));
     if (sdx_pack_constant(pack, 2)) SDX_TRY(sdx_pack_floats(pack, 2, &bias));
     sdx_matrix_pack(pack->threads, depth, columns, from, p->transposed ? 1 : columns,
-                    p->transposed ? depth : 1, p->scale, bias, to);
+                    p->transposed ? depth : 1, p->scale, bias, to, pack->read);
     return SDX_STATUS_OK;
 }
 

@@ -89,7 +89,8 @@ static sdx_status pack_pointwise(sdx_pack *pack, uint32_t input, const float **t
     const void *from, *bias = NULL;
     SDX_TRY(sdx_pack_floats(pack, input, &from));
     if (sdx_pack_constant(pack, input + 1)) SDX_TRY(sdx_pack_floats(pack, input + 1, &bias));
-    sdx_matrix_pack(pack->threads, channels, maps, from, 1, channels, 1.0f, bias, packed);
+    sdx_matrix_pack(pack->threads, channels, maps, from, 1, channels, 1.0f, bias, packed,
+                    NULL);
     return SDX_STATUS_OK;
 }
 

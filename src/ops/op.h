@@ -269,6 +269,8 @@ struct sdx_pack {
     sdx_arena *arena;  /* of the program; structs and pieces are taken from it */
     sdx_arena *temp;   /* gone after the call */
     sdx_pool *threads; /* may be NULL */
+    const struct sdx_source_end *read; /* to be told of parts of large constants that are packed, so
+                                          that they are not there twice (kernels/panels.h) */
     const sdx_packed_blob *stored; /* what a packed file has for the node and the set; or NULL */
     uint32_t way;      /* set before the first piece: which of several layouts its bytes have */
     bool filled;       /* by sdx_pack_piece: pieces come from a packed file, ready and read-only */

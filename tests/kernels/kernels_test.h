@@ -52,6 +52,8 @@ void test_sums(const sdx_kernels *set);
 void test_softmax(const sdx_kernels *set);
 void test_pools(const sdx_kernels *set);
 void test_transpose(const sdx_kernels *set);
+void test_panels(const sdx_kernels *set);
+void test_winograd_weights(const sdx_kernels *set);
 void test_boxes(const sdx_kernels *set);
 void test_skinny(const sdx_kernels *set);
 void test_gemm(const sdx_kernels *set);

@@ -111,6 +111,8 @@ int main(int count, char **words) {
         {"softmax", test_softmax},
         {"pools", test_pools},
         {"transpose", test_transpose},
+        {"panels", test_panels},
+        {"winograd weights", test_winograd_weights},
         {"boxes", test_boxes},
         {"skinny", test_skinny},
         {"gemm", test_gemm},
