@@ -116,10 +116,13 @@ class Bench:
     def open(self, engine, cases, threads, options=None, file=None, dtype=None):
         """A fresh process with the model loaded, and the inputs of each case under its batch."""
         engine.check(threads)
-        file = file or engine.file(cases[0])
+        file = file or cases[0].file
         options = engine.options(cases[0]) if options is None else options
         runner = engine.start(engines.CACHE / f"{engine.name}.log")
         try:
+            if runner.hello.get("convert"):
+                folder = engines.CACHE / engine.name / cases[0].name
+                file = runner.ask("convert", file, folder, *options, timeout=1800)["file"]
             load = runner.ask("load", file, threads, *options)
             for case in cases:
                 for name, kind, dims, data in self.inputs(case, dtype):

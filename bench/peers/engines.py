@@ -1,15 +1,13 @@
 """The engines of the comparison: how each is started, what file it loads, what it cannot do.
 
-Sardonyx, ONNX Runtime, OpenVINO and tract load the .onnx file; for MNN and ncnn it is converted
-once by their own converters, into build/peers.
+Sardonyx, ONNX Runtime, OpenVINO and tract load the .onnx file; the runners of MNN and ncnn have it
+converted once, into build/peers.
 """
 
 import dataclasses
 import functools
-import json
 import os
 import pathlib
-import subprocess
 
 import protocol
 
@@ -18,7 +16,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 CACHE = ROOT / "build" / "peers"
 VENV = ROOT / ".venv"
 PEERS_VENV = ROOT / ".venv-peers"
-CONVERT_SECONDS = 900
 
 
 class Unavailable(Exception):
@@ -41,51 +38,19 @@ class Case:
                                     for name, shape in self.shapes.items())
 
 
-def _identity(file):
-    status = file.stat()
-    return [file.name, status.st_size, status.st_mtime_ns]
-
-
-def _convert(case, engine, command, result, version):
-    """Runs a converter in a folder of its own unless its result, or its failure, is known."""
-    folder = result.parent
-    stamp = folder / "stamp.json"
-    wanted = [_identity(case.file), version, [str(part) for part in command]]
-    known = json.loads(stamp.read_text()) if stamp.exists() else {}
-    if known.get("of") != wanted:
-        folder.mkdir(parents=True, exist_ok=True)
-        problem = None
-        with open(folder / "log.txt", "wb") as log:
-            try:
-                code = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log,
-                                      stderr=log, timeout=CONVERT_SECONDS).returncode
-                if code != 0 or not result.exists():
-                    problem = f"its converter ends with exit code {code}"
-            except subprocess.TimeoutExpired:
-                problem = f"its converter takes more than {CONVERT_SECONDS} s"
-        known = {"of": wanted, "problem": problem}
-        stamp.write_text(json.dumps(known))
-    if known["problem"]:
-        raise Unavailable(f"{engine}: {known['problem']} for {case.name}")
-    return result
-
-
 class Engine:
     name = label = ""
     peer = True
+    tuned_to_shapes = False  # runs faster where it is told the sizes, and for those only
 
     def command(self):
-        script = HERE / "runners" / f"run_{self.name}.py"
-        return [str(self.python()), str(script)]
+        return [str(self.python()), str(HERE / "runners" / f"run_{self.name}.py")]
 
     def python(self):
         python = PEERS_VENV / "bin" / "python"
         if not os.access(python, os.X_OK):
             raise Unavailable("not installed; run tools/setup.sh peers")
         return python
-
-    def file(self, case):
-        return case.file
 
     def options(self, case):
         return []
@@ -132,6 +97,7 @@ class OnnxRuntime(Engine):
 
 class OpenVino(Engine):
     name, label = "openvino", "OpenVINO"
+    tuned_to_shapes = True
 
     def options(self, case):
         return [case.facts()]
@@ -140,34 +106,12 @@ class OpenVino(Engine):
 class Mnn(Engine):
     name, label = "mnn", "MNN"
 
-    def file(self, case):
-        result = CACHE / "mnn" / case.name / "model.mnn"
-        return _convert(case, self.label,
-                        [PEERS_VENV / "bin" / "mnnconvert", "-f", "ONNX", "--modelFile",
-                         case.file.resolve(), "--MNNModel", result, "--bizCode", "peers"],
-                        result, self.version)
-
 
 class Ncnn(Engine):
     name, label = "ncnn", "ncnn"
 
-    def file(self, case):
-        """pnnx writes beside the model it is given, so that it gets a link."""
-        folder = CACHE / "ncnn" / case.name
-        folder.mkdir(parents=True, exist_ok=True)
-        link = folder / "model.onnx"
-        link.unlink(missing_ok=True)
-        link.symlink_to(case.file.resolve())
-        found = sorted((PEERS_VENV / "lib").glob("python*/site-packages/pnnx/pnnx"))
-        if not found:
-            raise Unavailable("pnnx, which converts for ncnn, is not installed")
-        shapes = ",".join("[" + ",".join(map(str, [1, *shape[1:]])) + "]"
-                          for shape in case.shapes.values())
-        result = _convert(case, self.label, [found[-1], link, f"inputshape={shapes}", "fp16=0"],
-                          folder / "model.ncnn.param", self.version)
-        for other in folder.glob("model.pnnx*"):  # several times the model's size
-            other.unlink()
-        return result
+    def options(self, case):
+        return [case.facts()]
 
 
 class Tract(Engine):

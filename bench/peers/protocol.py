@@ -2,18 +2,8 @@
 
 The runner reads commands from its standard input, a line each with fields between tabs, and answers
 every one with a line of JSON on its standard output; `error` in the answer says what went wrong.
-It begins with an answer nobody asked for: `engine`, `version`, and `rss` (with `bare`, before the
-engine was imported, where an interpreter is involved).
-
-    load MODEL THREADS [NAME=VALUE ..]   -> ns, rss, peak
-    input KEY NAME TYPE DIMS FILE        -> bytes; FILE holds the elements alone
-    run KEY[,KEY..] N                    -> ns: one number per run, N times through the keys
-    output FOLDER                        -> count; the latest results as FOLDER/0.npy ..
-    memory                               -> rss, peak (resident bytes now and at most)
-    peak                                 -> flops, isa (Sardonyx's runner only)
-    quit
-
-Times are taken inside the runner, around the inference call alone, with the monotonic clock.
+docs/benchmarking.md has the commands and the answers. Times are taken inside the runner, around the
+inference call alone, with the monotonic clock.
 """
 
 import contextlib

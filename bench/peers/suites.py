@@ -198,7 +198,7 @@ def alternate(bench):
         for engine in bench.engines(THREE):
             bench.progress(f"alternate: {name}, {engine.label}")
             # Loaded with open sizes by everybody, for the fixed sizes too.
-            options = [o for o in engine.options(cases[0]) if not o.startswith("shapes=")]
+            options = [] if engine.tuned_to_shapes else engine.options(cases[0])
             opened = []
             try:
                 if engine.name == "tract":

@@ -1,12 +1,21 @@
 """The runner of MNN. Timed is its runSession: handing over the input and fetching the result are left
-out, in MNN's favour, but not what it takes to go to another batch size."""
+out, in MNN's favour, but not what it takes to go to another batch size.
 
+install: tools/setup.sh peers
+"""
+
+import os
+import pathlib
 import sys
 
 import common
+import convert
 
 
 class Adapter:
+    engine, label = "mnn", "MNN"
+    levels = (3,)
+
     def __init__(self):
         import importlib.metadata
 
@@ -16,10 +25,18 @@ class Adapter:
         self.version = importlib.metadata.version("MNN")
         self.interpreter = self.session = self.inputs = self.bound = None
 
+    def convert(self, path, folder, options):
+        converter = os.path.join(os.path.dirname(sys.executable), "mnnconvert")
+        return convert.once(path, folder / f"{pathlib.Path(path).stem}.mnn", self.version, lambda result: [
+            converter, "-f", "ONNX", "--modelFile", os.path.realpath(path), "--MNNModel", result,
+            "--bizCode", "peers"])
+
     def load(self, path, threads, options):
         self.interpreter = self.library.Interpreter(path)
-        self.session = self.interpreter.createSession(
-            {"numThread": threads, "backend": "CPU", "precision": "high"})
+        settings = {"backend": "CPU", "precision": "high"}
+        if threads:
+            settings["numThread"] = threads
+        self.session = self.interpreter.createSession(settings)
 
     def prepare(self, arrays):
         kinds = {"float32": self.library.Halide_Type_Float, "int32": self.library.Halide_Type_Int}
@@ -65,4 +82,4 @@ class Adapter:
 
 
 if __name__ == "__main__":
-    sys.exit(common.serve("mnn", Adapter))
+    sys.exit(common.serve(Adapter))

@@ -1,12 +1,20 @@
 """The runner of ncnn, without its 16-bit storage. ncnn has no batches: the pictures of one go through
-it one after the other."""
+it one after the other.
 
+install: tools/setup.sh peers
+"""
+
+import pathlib
 import sys
 
 import common
+import convert
 
 
 class Adapter:
+    engine, label = "ncnn", "ncnn"
+    levels = (3,)
+
     def __init__(self):
         import ncnn
         import numpy
@@ -14,9 +22,31 @@ class Adapter:
         self.version = ncnn.__version__
         self.net = self.results = None
 
+    def convert(self, path, folder, options):
+        """pnnx writes beside the model it is given, so that it gets a link."""
+        name = pathlib.Path(path).stem
+
+        def work(_):
+            import importlib.util
+            if "shapes" not in options:
+                raise ValueError("pnnx, which converts for ncnn, needs the sizes of the inputs")
+            pnnx = pathlib.Path(importlib.util.find_spec("pnnx").origin).with_name("pnnx")
+            link = folder / f"{name}.onnx"
+            link.unlink(missing_ok=True)
+            link.symlink_to(pathlib.Path(path).resolve())
+            facts = [fact.split(",")[:-1] for fact in options["shapes"].split(";")]
+            shapes = ",".join("[" + ",".join(["1", *fact[1:]]) + "]" for fact in facts)
+            return [pnnx, link, f"inputshape={shapes}", "fp16=0"]
+
+        result = convert.once(path, folder / f"{name}.ncnn.param", self.version, work)
+        for other in folder.glob(f"{name}.pnnx*"):  # several times the model's size
+            other.unlink()
+        return result
+
     def load(self, path, threads, options):
         net = self.library.Net()
-        net.opt.num_threads = threads
+        if threads:
+            net.opt.num_threads = threads
         net.opt.use_vulkan_compute = False
         for name in ("use_fp16_packed", "use_fp16_storage", "use_fp16_arithmetic",
                      "use_bf16_packed", "use_bf16_storage"):
@@ -49,4 +79,4 @@ class Adapter:
 
 
 if __name__ == "__main__":
-    sys.exit(common.serve("ncnn", Adapter))
+    sys.exit(common.serve(Adapter))

@@ -1,4 +1,7 @@
-"""The runner of tract, which is told the shapes and works on one thread."""
+"""The runner of tract, which is told the shapes and works on one thread.
+
+install: tools/setup.sh peers
+"""
 
 import sys
 
@@ -6,6 +9,9 @@ import common
 
 
 class Adapter:
+    engine, label = "tract", "tract"
+    levels = (3,)
+
     def __init__(self):
         import importlib.metadata
 
@@ -15,7 +21,7 @@ class Adapter:
         self.path = self.runnable = self.results = None
 
     def load(self, path, threads, options):
-        if threads != 1:
+        if threads > 1:
             raise ValueError("tract has no threads")
         self.path = path
         model = self.library.onnx().load(path)
@@ -37,4 +43,4 @@ class Adapter:
 
 
 if __name__ == "__main__":
-    sys.exit(common.serve("tract", Adapter))
+    sys.exit(common.serve(Adapter))
