@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
         conformance-data conformance differential shapes bench-load bench-memory \
-        bench-placement bench-peers bench-kernels clean format help
+        bench-placement bench-peers bench-kernels rust-ort clean format help
 
 all: build
 
@@ -91,6 +91,13 @@ bench-placement: build
 bench-peers: build models
 	@tools/setup.sh peers
 	@bench/peers/run.py $(PEERS)
+
+# ONNX Runtime called from Rust, one of the peers. Where there is no cargo, the others do without it.
+rust-ort:
+	@if command -v cargo > /dev/null; then \
+		cargo build --quiet --release --locked --manifest-path bench/peers/rust_ort/Cargo.toml \
+			--target-dir build/peers/rust_ort; \
+	else echo "rust-ort: skipped, because cargo is not installed" >&2; fi
 
 bench-kernels: build
 	@build/bench_kernels
