@@ -76,7 +76,8 @@ sdx_status sdx_value_alloc_view(const sdx_allocator *allocator, sdx_value *base,
     SDX_TRY(make(allocator, SDX_KIND_TENSOR, 0, out, error));
     (*out)->tensor = tensor;
     (*out)->borrowed = base->borrowed;
-    if (!base->borrowed) (*out)->base = sdx_value_retain(base);
+    /* A view of a view holds the owner itself: a loop may make one of the other without end. */
+    if (!base->borrowed) (*out)->base = sdx_value_retain(base->base ? base->base : base);
     return SDX_STATUS_OK;
 }
 

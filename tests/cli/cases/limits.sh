@@ -9,6 +9,7 @@ run run heavy.onnx --random 1 --dim n=9000 --max-time 1
 run run heavy.onnx --random 1 --dim n=9000 --max-time 1 --threads 1 --optimize 0
 test $((SECONDS - begin)) -lt 30 || echo "it took $((SECONDS - begin)) seconds"
 run run heavy.onnx --random 1 --dim n=4000 --max-memory 1M
+run run endless.onnx --random 1 --max-memory 100K --max-time 2
 run run linear.onnx --input x=x.npy --max-nodes 1
 run run endless.onnx --random 1 --max-depth 1 --max-time 1
 run inspect linear.onnx --max-nodes 1
