@@ -89,6 +89,12 @@ def fit_exp():
         -0.3475, 0.3475, 4, "(e^r - 1 - r) / r^2, |r| <= ln2/2; error of e^r - 1")
 
 
+def fit_exp_short():
+    g = lambda r: mp.expm1(r) / r
+    fit("exp short", lambda r: series(g, r), lambda r: series(lambda s: abs(s) / mp.exp(s), r),
+        -0.3475, 0.3475, 4, "(e^r - 1) / r, |r| <= ln2/2; error of e^r")
+
+
 def fit_log():
     g = lambda x: (mp.log1p(x) - x + x**2 / 2) / x**3
     fit("log", lambda x: series(g, x, mp.mpf("1e-7")),

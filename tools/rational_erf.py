@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Coefficients of vf_gelu_quick in src/kernels/simd/simd_math.h: erf(z) as z P(z^2) / Q(z^2) on |z| <= 3.85.
+"""Coefficients of vf_gelu_quick in src/kernels/simd/simd_math.h: erf(z) as z P(z^2) / Q(z^2) on |z| <= 3.85,
+then turned into erf(x / sqrt(2)) / 2 = x P(x^2) / Q(x^2) with Q's highest coefficient 1.
 
 Weighted least squares on Chebyshev's points, linear in the coefficients since Q is taken from the round
 before; the weights grow where the error is large, until it is about even.
@@ -30,8 +31,10 @@ def main():
         weight = np.maximum(weight * (1e-12 + error / error.max()) ** 0.25, 1e-6)
         weight, below = weight / weight.max(), np.abs(q)
     print(f"largest error {best[0]:.2g}")
-    print("P", [float(f"{c:.9g}") for c in best[1][:DEGREE_P + 1]])
-    print("Q", [1.0] + [float(f"{c:.9g}") for c in best[1][DEGREE_P + 1:]])
+    p, q = best[1][:DEGREE_P + 1], [1.0] + best[1][DEGREE_P + 1:]
+    first = q[DEGREE_Q] / 2**DEGREE_Q
+    print("P", [float(f"{c / 2**k * math.sqrt(0.125) / first:.9g}") for k, c in enumerate(p)])
+    print("Q", [float(f"{c / 2**k / first:.9g}") for k, c in enumerate(q)])
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ static void bench_products(void) {
 
 /* ---- elementwise, rows, pools, moves --------------------------------------------------------- */
 
-#define NEAR ((size_t)4096) /* floats that stay in the first cache */
+#define NEAR ((size_t)2048) /* floats that stay in the first cache */
 
 typedef struct unary {
     sdx_f32_function function;

@@ -23,4 +23,9 @@ SIMD_INLINE vf act_apply(sdx_act act, vf x, vf a, vf b) {
     }
 }
 
+/* The same for the tails of products, where a quicker form of less accuracy will do. */
+SIMD_INLINE vf act_tail(sdx_act act, vf x, vf a, vf b) {
+    return act == SDX_ACT_GELU ? vf_gelu_quick(x) : act_apply(act, x, a, b);
+}
+
 #endif

@@ -87,35 +87,37 @@ static const tile_kind kinds_3[] = {
 #endif
     {4, tile_4x3}, {3, tile_3x3}, {2, tile_2x3}, {1, tile_1x3}};
 
-/* Activations that are more than a comparison: over what was just stored, while it is near. */
-SIMD_INLINE void activate_as(const sdx_tiles *job, sdx_act act) {
+/* Activations that are more than a comparison: over the tile that was just stored, which is still in
+ * the first cache, and while the next one's loads begin. */
+SIMD_INLINE void activate_as(const sdx_tiles *job, size_t first, size_t rows, sdx_act act) {
     const vf a = vf_set1(job->tail.a), b = vf_set1(job->tail.b);
-    for (size_t i = 0; i < job->row_count; i++) {
+    const size_t whole = job->columns / VL * VL, rest = job->columns - whole;
+    for (size_t i = first; i < first + rows; i++) {
         float *out = job->out + i * job->out_stride;
-        for (size_t v = 0; v * VL < job->columns; v++) {
-            vf x = load_columns(out + v * VL, job->columns, v);
-            vf y = act == SDX_ACT_GELU ? vf_gelu_quick(x) : act_apply(act, x, a, b);
-            store_columns(out + v * VL, y, job->columns, v);
-        }
+        for (size_t c = 0; c < whole; c += VL)
+            vf_store(out + c, act_tail(act, vf_load(out + c), a, b));
+        if (rest)
+            vf_store_n(out + whole, act_tail(act, vf_load_n(out + whole, rest), a, b), rest);
     }
 }
 
-static void activate(const sdx_tiles *job) {
+static void activate(const sdx_tiles *job, size_t first, size_t rows) {
     switch (job->tail.act) {
-    case SDX_ACT_LEAKY: activate_as(job, SDX_ACT_LEAKY); break;
-    case SDX_ACT_SIGMOID: activate_as(job, SDX_ACT_SIGMOID); break;
-    case SDX_ACT_SWISH: activate_as(job, SDX_ACT_SWISH); break;
-    case SDX_ACT_HARD_SIGMOID: activate_as(job, SDX_ACT_HARD_SIGMOID); break;
-    case SDX_ACT_HARD_SWISH: activate_as(job, SDX_ACT_HARD_SWISH); break;
-    case SDX_ACT_TANH: activate_as(job, SDX_ACT_TANH); break;
-    case SDX_ACT_GELU: activate_as(job, SDX_ACT_GELU); break;
-    case SDX_ACT_GELU_TANH: activate_as(job, SDX_ACT_GELU_TANH); break;
+    case SDX_ACT_LEAKY: activate_as(job, first, rows, SDX_ACT_LEAKY); break;
+    case SDX_ACT_SIGMOID: activate_as(job, first, rows, SDX_ACT_SIGMOID); break;
+    case SDX_ACT_SWISH: activate_as(job, first, rows, SDX_ACT_SWISH); break;
+    case SDX_ACT_HARD_SIGMOID: activate_as(job, first, rows, SDX_ACT_HARD_SIGMOID); break;
+    case SDX_ACT_HARD_SWISH: activate_as(job, first, rows, SDX_ACT_HARD_SWISH); break;
+    case SDX_ACT_TANH: activate_as(job, first, rows, SDX_ACT_TANH); break;
+    case SDX_ACT_GELU: activate_as(job, first, rows, SDX_ACT_GELU); break;
+    case SDX_ACT_GELU_TANH: activate_as(job, first, rows, SDX_ACT_GELU_TANH); break;
     default: break;
     }
 }
 
 void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
     const tile_kind *kinds = job->vectors == 1 ? kinds_1 : job->vectors == 2 ? kinds_2 : kinds_3;
+    const bool act = job->finish && job->tail.act > SDX_ACT_CLIP;
     size_t row = 0, left = job->row_count;
     while (left) {
         /* As many tiles as the tallest would need, all of about the same height. */
@@ -123,10 +125,10 @@ void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
         const tile_kind *kind = kinds;
         while (kind->rows > wanted) kind++;
         kind->run(job, row);
+        if (act) activate(job, row, kind->rows);
         row += kind->rows;
         left -= kind->rows;
     }
-    if (job->finish && job->tail.act > SDX_ACT_CLIP) activate(job);
 }
 
 /* One row times `count` panels of two vectors, each `stride` floats behind the last: several sums
@@ -185,5 +187,5 @@ void SDX_NAME(sdx_f32_row_panels)(const sdx_tiles *job, size_t count, size_t str
             p++;
         }
     }
-    if (job->finish && job->tail.act > SDX_ACT_CLIP) activate(job);
+    if (job->finish && job->tail.act > SDX_ACT_CLIP) activate(job, 0, 1);
 }

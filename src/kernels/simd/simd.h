@@ -58,6 +58,14 @@ SIMD_INLINE vf vf_abs(vf a) { return vi_floats(vf_bits(a) & vi_set1(INT32_MAX));
 SIMD_INLINE vf vf_select(vi mask, vf yes, vf no) {
     return vi_floats((vf_bits(yes) & mask) | (vf_bits(no) & ~mask));
 }
+/* 0 where x < low, else y; not a number stays. */
+SIMD_INLINE vf vf_zero_below(vf y, vf x, float low) {
+#if defined(__AVX512F__)
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, vf_set1(low), _CMP_NLT_UQ), y);
+#else
+    return vi_floats(vf_bits(y) & ~(vi)(x < vf_set1(low)));
+#endif
+}
 
 /* Whole vectors or the first lanes of one; callers know which when they are compiled. */
 SIMD_INLINE vf vf_load_lanes(const float *p, size_t lanes) {

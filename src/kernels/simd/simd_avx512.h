@@ -29,6 +29,10 @@ SIMD_INLINE vf vf_load_n(const float *p, size_t n) {
 SIMD_INLINE void vf_store_n(float *p, vf a, size_t n) {
     _mm512_mask_storeu_ps(p, simd_lanes(n), a);
 }
+/* a times 2^n, n an integer: to infinity, 0 and what lies between 0 and the normal numbers. */
+#define SIMD_SCALES 1
+SIMD_INLINE vf vf_scale(vf a, vf n) { return _mm512_scalef_ps(a, n); }
+
 SIMD_INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 SIMD_INLINE float vf_largest(vf a) { return _mm512_reduce_max_ps(a); }
 

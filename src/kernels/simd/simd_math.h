@@ -37,32 +37,36 @@ SIMD_INLINE vf exp_power(vi exponent) {
     return vi_floats(vi_add(exponent, vi_set1(127 << 23)));
 }
 
-/* 0 where x < low, else y; not a number stays. */
-SIMD_INLINE vf zero_below(vf y, vf x, float low) {
-    return vi_floats(vf_bits(y) & ~(vi)(x < vf_set1(low)));
-}
-
 SIMD_INLINE vf vf_exp(vf x) {
     vi exponent;
     const vf r = exp_reduce(x, &exponent), p = vf_set1(1.0f) + exp_minus_1(r);
     /* Added to the exponent, since 2^128 is no float though 2^128 * p may be one. */
     const vf y = vi_floats(vi_add(vf_bits(p), exponent));
-    return zero_below(vf_select(x <= vf_set1(EXP_HIGH), y, x * vf_set1(3e38f)), x, EXP_LOW);
+    return vf_zero_below(vf_select(x <= vf_set1(EXP_HIGH), y, x * vf_set1(3e38f)), x, EXP_LOW);
 }
 
-/* The same for x <= 0, with less to look after. */
-SIMD_INLINE vf vf_exp_negative(vf x) {
-    vi exponent;
-    const vf q = exp_minus_1(exp_reduce(x, &exponent)), s = exp_power(exponent);
-    return zero_below(vf_fma(q, s, s), x, EXP_LOW);
+/* The same for -87 <= x <= 88 or not a number, with nothing to look after and a term less: to 1.5
+ * units in the last place. Where the machine scales by powers of two itself, x may leave that range by a
+ * little: the result is then infinite, 0 or too small to be normal. */
+SIMD_INLINE vf vf_exp_short(vf x) {
+    const vf magic = vf_set1(12582912.0f);
+    const vf t = vf_fma(x, vf_set1(1.44269504f), magic), n = t - magic;
+    const vf r = vf_fnma(n, vf_set1(1.42860677e-06f), vf_fnma(n, vf_set1(0.693145752f), x));
+    vf p = vf_set1(0.0082896715f);
+    p = vf_fma(p, r, vf_set1(0.0418985598f));
+    p = vf_fma(p, r, vf_set1(0.166676462f));
+    p = vf_fma(p, r, vf_set1(0.499991417f));
+    p = vf_fma(p, r, vf_set1(0.999999702f));
+    p = vf_fma(p, r, vf_set1(1.0f));
+#ifdef SIMD_SCALES
+    return vf_scale(p, n);
+#else
+    return p * exp_power(vi_left(vf_bits(t), 23)); /* a product: not a number stays */
+#endif
 }
 
-/* The same for -87 <= x <= 88.7 or not a number, with nothing to look after. */
-SIMD_INLINE vf vf_exp_bounded(vf x) {
-    vi exponent;
-    const vf p = vf_set1(1.0f) + exp_minus_1(exp_reduce(x, &exponent));
-    return vi_floats(vi_add(vf_bits(p), exponent));
-}
+/* The same for x <= 0, however far. */
+SIMD_INLINE vf vf_exp_negative(vf x) { return vf_zero_below(vf_exp_short(x), x, EXP_LOW); }
 
 /* The same with gradual underflow: 2^n in two factors, each a normal number. */
 SIMD_INLINE vf vf_exp_gradual(vf x) {
@@ -122,6 +126,17 @@ SIMD_INLINE vf vf_log1p_unit(vf e) {
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
+/* 1 + e^z for any z; infinite where e^z nearly is. A division by it costs nothing beside the rest: a
+ * reciprocal by approximation was slower. */
+SIMD_INLINE vf one_plus_exp(vf z) {
+#ifdef SIMD_SCALES
+    return vf_set1(1.0f) + vf_exp_short(vf_clip(z, vf_set1(-60.0f), vf_set1(100.0f)));
+#else
+    const vf e = vf_exp_short(vf_clip(z, vf_set1(-60.0f), vf_set1(88.0f)));
+    return vf_select(z > vf_set1(-EXP_LOW), vf_set1(__builtin_inff()), vf_set1(1.0f) + e);
+#endif
+}
+
 SIMD_INLINE vf vf_sigmoid(vf x) {
     const vf one = vf_set1(1.0f);
     return one / (one + vf_exp(-x));
@@ -129,11 +144,7 @@ SIMD_INLINE vf vf_sigmoid(vf x) {
 
 /* x sigmoid(a x): where the sigmoid is less than the smallest normal number, 0; of what is infinite on that
  * side, not a number, as the product is. */
-SIMD_INLINE vf vf_swish(vf x, vf a) {
-    const vf z = -a * x, bounded = vf_clip(z, vf_set1(-87.0f), vf_set1(EXP_HIGH));
-    const vf e = vf_select(z > vf_set1(-EXP_LOW), vf_set1(__builtin_inff()), vf_exp_bounded(bounded));
-    return x / (vf_set1(1.0f) + e);
-}
+SIMD_INLINE vf vf_swish(vf x, vf a) { return x / one_plus_exp(-a * x); }
 
 /* tanh |x| = -e / (e + 2) with e = exp(-2|x|) - 1: no cancellation anywhere. */
 SIMD_INLINE vf vf_tanh(vf x) {
@@ -175,7 +186,7 @@ SIMD_INLINE vf vf_gelu(vf x) {
     const vf square = half * head * head, rest = (size - head) * (half * (size + head));
     vi exponent;
     const vf q = exp_minus_1(exp_reduce(-square, &exponent) - rest), s = exp_power(exponent);
-    const vf e = zero_below(vf_fma(q, s, s), -square, EXP_LOW);
+    const vf e = vf_zero_below(vf_fma(q, s, s), -square, EXP_LOW);
     const vf t = one / vf_fma(vf_set1(0.375f), size, one), w = vf_set1(0.375f) * size * t;
     vf p = vf_set1(-0.0217524152f);
     p = vf_fma(p, w, vf_set1(0.0573524423f));
@@ -191,30 +202,29 @@ SIMD_INLINE vf vf_gelu(vf x) {
     return x * vf_select(x < vf_set1(0.0f), tail, one - tail);
 }
 
-/* The same to an error of 1.5e-7 |x|, at less than half the cost: for tails, where the result stands
- * beside larger ones. erf(z) is z P(z^2) / Q(z^2), by tools/rational_erf.py; beyond 3.85 it is 1. */
+/* The same to an error of 2.2e-7 |x|, at less than half the cost: for tails, where the result stands
+ * beside larger ones. The probability is 1/2 + x P(x^2) / Q(x^2), by tools/rational_erf.py; beyond 5.44 it is
+ * 0 or 1. Q begins with 1, so that a sum takes the place of a product. */
 SIMD_INLINE vf vf_gelu_quick(vf x) {
-    const vf z = vf_clip(x * vf_set1(0.70710678f), vf_set1(-3.85f), vf_set1(3.85f)), u = z * z;
-    vf p = vf_set1(2.06511913e-08f);
-    p = vf_fma(p, u, vf_set1(-2.00638843e-06f));
-    p = vf_fma(p, u, vf_set1(0.000143906561f));
-    p = vf_fma(p, u, vf_set1(0.00371033387f));
-    p = vf_fma(p, u, vf_set1(0.0505454409f));
-    p = vf_fma(p, u, vf_set1(0.199611296f));
-    p = vf_fma(p, u, vf_set1(1.12837885f));
-    vf q = vf_set1(0.000964379406f);
-    q = vf_fma(q, u, vf_set1(0.0143446712f));
-    q = vf_fma(q, u, vf_set1(0.114885958f));
-    q = vf_fma(q, u, vf_set1(0.510230487f));
-    q = vf_fma(q, u, vf_set1(1.0f));
-    const vf half = vf_set1(0.5f) * x;
-    return vf_fma(half, z * p / q, half);
+    const vf z = vf_clip(x, vf_set1(-5.44f), vf_set1(5.44f)), u = z * z;
+    vf p = vf_set1(1.89274539e-06f);
+    p = vf_fma(p, u, vf_set1(-0.000367783379f));
+    p = vf_fma(p, u, vf_set1(0.0527579211f));
+    p = vf_fma(p, u, vf_set1(2.72050836f));
+    p = vf_fma(p, u, vf_set1(74.1223294f));
+    p = vf_fma(p, u, vf_set1(585.439714f));
+    p = vf_fma(p, u, vf_set1(6618.84177f));
+    vf q = u + vf_set1(29.7490202f);
+    q = vf_fma(q, u, vf_set1(476.517675f));
+    q = vf_fma(q, u, vf_set1(4232.61205f));
+    q = vf_fma(q, u, vf_set1(16590.9806f));
+    return x * (z * p / q + vf_set1(0.5f));
 }
 
 /* The same with a formula of tanh in place of the probability. */
 SIMD_INLINE vf vf_gelu_tanh(vf x) {
     const vf cube = vf_fma(vf_set1(0.044715f) * x, x * x, x);
-    return x / (vf_set1(1.0f) + vf_exp(cube * vf_set1(-1.59576912f)));
+    return x / one_plus_exp(cube * vf_set1(-1.59576912f));
 }
 
 #endif
