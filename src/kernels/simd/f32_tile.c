@@ -89,16 +89,29 @@ static const tile_kind kinds_3[] = {
 
 /* Activations that are more than a comparison: over the tile that was just stored, which is still in
  * the first cache, and while the next one's loads begin. */
+SIMD_INLINE void activate_whole(float *out, size_t stride, size_t rows, sdx_act act, vf a, vf b,
+                                const size_t vectors) {
+    for (size_t i = 0; i < rows; i++, out += stride) {
+        vf x[3];
+        SIMD_UNROLL
+        for (size_t v = 0; v < vectors; v++) x[v] = act_tail(act, vf_load(out + v * VL), a, b);
+        SIMD_UNROLL
+        for (size_t v = 0; v < vectors; v++) vf_store(out + v * VL, x[v]);
+    }
+}
+
 SIMD_INLINE void activate_as(const sdx_tiles *job, size_t first, size_t rows, sdx_act act) {
     const vf a = vf_set1(job->tail.a), b = vf_set1(job->tail.b);
-    const size_t whole = job->columns / VL * VL, rest = job->columns - whole;
-    for (size_t i = first; i < first + rows; i++) {
-        float *out = job->out + i * job->out_stride;
-        for (size_t c = 0; c < whole; c += VL)
-            vf_store(out + c, act_tail(act, vf_load(out + c), a, b));
-        if (rest)
-            vf_store_n(out + whole, act_tail(act, vf_load_n(out + whole, rest), a, b), rest);
-    }
+    const size_t stride = job->out_stride, rest = job->columns % VL;
+    float *out = job->out + first * stride;
+    size_t vectors = job->columns / VL;
+    if (vectors == 2) activate_whole(out, stride, rows, act, a, b, 2);
+    else
+        for (size_t v = 0; v < vectors; v++)
+            activate_whole(out + v * VL, stride, rows, act, a, b, 1);
+    out += vectors * VL;
+    for (size_t i = 0; rest && i < rows; i++, out += stride)
+        vf_store_n(out, act_tail(act, vf_load_n(out, rest), a, b), rest);
 }
 
 static void activate(const sdx_tiles *job, size_t first, size_t rows) {
