@@ -229,12 +229,35 @@ static bool move_split(layout *l, sdx_id id, const sdx_node *node) {
     return true;
 }
 
-/* Means and the like over chosen axes, with the dims kept. */
+/* sardonyx:Shuffle of the shuffle pass, which stands on the planes so far. */
+static bool move_shuffle(layout *l, sdx_id id, const sdx_node *node) {
+    sdx_id in[16], out[16];
+    bool any = false;
+    if (node->input_count > 16 || node->output_count > 16) return false;
+    for (uint32_t i = 0; i < node->input_count; i++) any |= twin_of(l, node->inputs[i]) != SDX_NONE;
+    if (!any || sdx_node_int(node, "axis", 1) != 1) return false;
+    for (uint32_t i = 0; i < node->input_count; i++) in[i] = last_of(l, node->inputs[i]);
+    for (uint32_t o = 0; o < node->output_count; o++) out[o] = SDX_NONE;
+    const sdx_id *results = node->outputs;
+    const sdx_attr attrs[] = {sdx_a_int(l->b, "axis", 3),
+                              sdx_a_int(l->b, "groups", sdx_node_int(node, "groups", 1)),
+                              *sdx_node_attr(node, "sizes", SDX_ATTR_INTS)};
+    sdx_emit_many(l->b, "sardonyx:Shuffle", attrs, SDX_COUNT(attrs), in, node->input_count, out,
+                  node->output_count);
+    if (l->b->status != SDX_STATUS_OK) return true;
+    moved(l, id, results[0], out[0]);
+    for (uint32_t o = 1; o < node->output_count; o++) l->twin[results[o]] = out[o];
+    return true;
+}
+
+/* Means and the like over chosen axes. Without the dims that are reduced, those that stay must keep
+ * their order: all but the channels go. */
 static bool move_reduce(layout *l, sdx_id id, const sdx_node *node) {
     sdx_id x = node->inputs[0];
     int64_t axes[4];
     size_t count = 0;
-    if (twin_of(l, x) == SDX_NONE || sdx_node_int(node, "keepdims", 1) != 1) return false;
+    bool keep = sdx_node_int(node, "keepdims", 1) == 1;
+    if (twin_of(l, x) == SDX_NONE) return false;
     const sdx_attr *given = sdx_node_attr(node, "axes", SDX_ATTR_INTS);
     if (given && given->count <= 4) {
         count = given->count;
@@ -246,6 +269,11 @@ static bool move_reduce(layout *l, sdx_id id, const sdx_node *node) {
     for (size_t i = 0; i < count; i++) axes[i] = moved_axis(axes[i]);
     sdx_id out = node->outputs[0];
     sdx_id in[2] = {l->twin[x], sdx_build_ints(l->b, axes, count)};
+    if (!keep) {
+        bool pixels = count == 2 && axes[0] + axes[1] == 3 && axes[0] && axes[1];
+        const sdx_attr attr = sdx_a_int(l->b, "keepdims", 0);
+        return pixels && sdx_supplant(l->r, out, sdx_emit(l->b, node->op_type, &attr, 1, in, 2));
+    }
     moved(l, id, out, sdx_emit(l->b, node->op_type, NULL, 0, in, 2));
     return true;
 }
@@ -345,10 +373,15 @@ static const mover movers[] = {
 
 static void move(layout *l, sdx_id id) {
     sdx_node node = *sdx_node_at(l->r->module, id); /* a copy: tables move when nodes are made */
-    if (node.dead || !node.op || node.domain[0] || !node.input_count ||
+    bool fused = strcmp(node.domain, SDX_DOMAIN_FUSED) == 0;
+    if (node.dead || !node.op || (node.domain[0] && !fused) || !node.input_count ||
         node.inputs[0] == SDX_NONE || node.outputs[0] == SDX_NONE)
         return;
     sdx_rewrite_at(l->r, id);
+    if (fused) {
+        if (strcmp(node.op_type, "Shuffle") == 0) move_shuffle(l, id, &node);
+        return;
+    }
     for (size_t i = 0; i < SDX_COUNT(movers); i++)
         if (strcmp(movers[i].op, node.op_type) == 0) {
             movers[i].move(l, id, &node);

@@ -54,6 +54,7 @@ void test_pools(const sdx_kernels *set);
 void test_transpose(const sdx_kernels *set);
 void test_panels(const sdx_kernels *set);
 void test_winograd_weights(const sdx_kernels *set);
+void test_interleave(const sdx_kernels *set);
 void test_boxes(const sdx_kernels *set);
 void test_skinny(const sdx_kernels *set);
 void test_gemm(const sdx_kernels *set);

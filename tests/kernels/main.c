@@ -113,6 +113,7 @@ int main(int count, char **words) {
         {"transpose", test_transpose},
         {"panels", test_panels},
         {"winograd weights", test_winograd_weights},
+        {"interleave", test_interleave},
         {"boxes", test_boxes},
         {"skinny", test_skinny},
         {"gemm", test_gemm},

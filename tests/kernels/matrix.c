@@ -4,6 +4,30 @@
 #include "kernels_test.h"
 #include "ops/movement.h"
 
+void test_interleave(const sdx_kernels *set) {
+    for (size_t n = 0; n < 70; n++) {
+        const size_t rows = 3, step = n + n % 3, out_step = 2 * n + n % 4;
+        float *a = guarded(rows * step + 1), *b = guarded(rows * step + 1);
+        float *out = guarded(rows * out_step + 1);
+        for (size_t i = 0; i < rows * step; i++) {
+            a[i] = (float)i;
+            b[i] = -(float)i - 1;
+        }
+        for (size_t i = 0; i < rows * out_step + 1; i++) out[i] = 0.5f;
+        set->f32_interleave(a, b, step, out, out_step, rows, n);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t i = 0; i < out_step; i++) {
+                const size_t at = r * step + i / 2;
+                const float want = i >= 2 * n ? 0.5f : i % 2 ? -(float)at - 1 : (float)at;
+                near((double)out[r * out_step + i], (double)want, 0, "interleave", i);
+            }
+        guarded_check(out, rows * out_step + 1, "interleave");
+        guarded_free(a);
+        guarded_free(b);
+        guarded_free(out);
+    }
+}
+
 void test_transpose(const sdx_kernels *set) {
     for (size_t rows = 0; rows <= 35; rows++)
         for (size_t columns = 0; columns <= 35; columns++) {

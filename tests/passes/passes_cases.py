@@ -288,6 +288,33 @@ fused("squeeze and excite", "a = Conv(x, w) m = GlobalAveragePool(a) n = Conv(m,
 fused("concat and split of channels", "a = Conv(x, w) c = Concat<axis=1>(a, a) "
       "e, f = Split<axis=1>(c, sizes) y = Sub(e, f)", "Conv Concat Split Sub Transpose",
       constants={**FEW, "sizes": np.array([5, 5])})
+def shuffle(groups, channels):
+    return {"five": np.array([0, groups, channels // groups, 8, 6]), "four": np.array([0, channels, 8, 6]),
+            "s0": np.array([0]), "s1": np.array([4]), "s2": np.array([2**40]), "one": np.array([1])}
+
+
+SHUFFLE = "t = Reshape(c, five) u = Transpose<perm=[0,2,1,3,4]>(t) q = Reshape(u, four) "
+fused("shuffle of two images, cut again", "a = Conv<pads=[1,1,1,1]>(x, w, b) e = Conv(a, v) "
+      "c = Concat<axis=1>(a, e) " + SHUFFLE + "y = Slice(q, s1, s2, one) z = Slice(q, s0, s1, one)",
+      "Conv Conv Shuffle Transpose Transpose", inputs="float[N,3,8,6] x",
+      outputs="float[A,B,C,D] y, float[A,E,C,D] z", shapes=((2, 3, 8, 6), (1, 3, 8, 6)),
+      constants={**FEW, **shuffle(2, 10)})
+fused("shuffle in five groups", "c = Conv<pads=[1,1,1,1]>(x, k) " + SHUFFLE + "p = Conv<group=10>(q, h) "
+      "y = Add(p, q)", "Conv Shuffle Conv Transpose", inputs="float[N,3,8,6] x",
+      shapes=((2, 3, 8, 6),), constants={"k": draw(10, 3, 3, 3), "h": draw(10, 1, 1, 1), **shuffle(5, 10)})
+fused("shuffle of planes", "c = Concat<axis=1>(x, x) " + SHUFFLE + "y = Relu(q)", "Shuffle Relu",
+      inputs="float[N,5,8,6] x", shapes=((2, 5, 8, 6),), constants=shuffle(2, 10), level=2)
+fused("shuffle, cut inside a turn", "c = Conv<pads=[1,1,1,1]>(x, k) " + SHUFFLE +
+      "y = Slice(q, s0, s1, one) z = Slice(q, s1, s2, one)", "Conv Shuffle Transpose Slice Slice",
+      inputs="float[N,3,8,6] x", shapes=((2, 3, 8, 6),), outputs="float[A,B,C,D] y, float[A,E,C,D] z",
+      constants={"k": draw(10, 3, 3, 3), **shuffle(5, 10)})
+fused("shuffle of another order stays", "c = Relu(x) t = Reshape(c, five) "
+      "u = Transpose<perm=[0,2,1,4,3]>(t) y = Reshape(u, four)", "Relu Reshape Transpose Reshape",
+      inputs="float[N,10,8,6] x", shapes=((2, 10, 8, 6),), constants=shuffle(2, 10), level=2)
+fused("mean of pixels without dims", "a = Conv(x, w, b) y = ReduceMean<axes=[2,3], keepdims=0>(a)",
+      "Conv ReduceMean", constants=FEW, outputs="float[A,B] y")
+fused("mean without dims of other axes", "a = Conv(x, w, b) y = ReduceMean<axes=[1,2], keepdims=0>(a)",
+      "Conv Transpose ReduceMean", constants=FEW, outputs="float[A,B] y")
 fused("channels last already", "a = Conv(x, w) y = Transpose<perm=[0,2,3,1]>(a)", "Conv",
       constants=FEW)
 fused("channels last in between", "a = Conv<pads=[1,1,1,1]>(x, w) c = Transpose<perm=[0,2,3,1]>(a) "
