@@ -32,6 +32,7 @@
 /* One loop. Written by the caller while none is open and nobody has joined. */
 typedef struct loop {
     sdx_loop_body body;
+    sdx_slot_body slot_body; /* in its place */
     void *arg;
     size_t count, grain, pieces;
     size_t batch; /* pieces claimed at once, so that tiny pieces do not fight for the counter */
@@ -50,6 +51,7 @@ struct sdx_pool {
     pthread_mutex_t lock; /* for sleeping only */
     pthread_cond_t work, done;
     atomic_flag busy;     /* a loop runs: others, nested ones too, run in their own thread */
+    atomic_uint born;     /* workers that have begun: each has its number from it */
     atomic_uint runs;     /* in progress: workers may spin */
     atomic_uint sleepers; /* workers that sleep or are about to */
     atomic_bool waiting;  /* the caller sleeps until the last worker has left */
@@ -70,21 +72,22 @@ static void pause_cpu(void) {
 }
 
 /* Pieces begin at multiples of grain, whoever runs them. */
-static void run_pieces(const loop *l, size_t first, size_t last) {
+static void run_pieces(const loop *l, uint32_t slot, size_t first, size_t last) {
     for (size_t piece = first; piece < last; piece++) {
         if (l->watch && sdx_watch_over(l->watch)) return;
         size_t begin = piece * l->grain;
         size_t size = l->count - begin < l->grain ? l->count - begin : l->grain;
-        l->body(l->arg, begin, begin + size);
+        if (l->body) l->body(l->arg, begin, begin + size);
+        else l->slot_body(l->arg, slot, begin, begin + size);
     }
 }
 
-static void claim_pieces(sdx_pool *pool, const loop *l) {
+static void claim_pieces(sdx_pool *pool, const loop *l, uint32_t slot) {
     for (;;) {
         size_t first = atomic_fetch_add_explicit(&pool->next, l->batch, memory_order_relaxed);
         if (first >= l->pieces) return;
         size_t left = l->pieces - first;
-        run_pieces(l, first, first + (left < l->batch ? left : l->batch));
+        run_pieces(l, slot, first, first + (left < l->batch ? left : l->batch));
     }
 }
 
@@ -127,6 +130,7 @@ static void leave(sdx_pool *pool) {
 static void *worker(void *arg) {
     sdx_pool *pool = arg;
     uint_fast64_t seen = 0;
+    uint32_t slot = atomic_fetch_add(&pool->born, 1) + 1;
     for (;;) {
         if (!spin_for_loop(pool, seen)) sleep_for_loop(pool, seen);
         if (atomic_load(&pool->stop)) return NULL;
@@ -135,7 +139,7 @@ static void *worker(void *arg) {
         if (open != 0) { /* else it is over already and needs no help any more */
             seen = open;
             loop l = pool->loop;
-            claim_pieces(pool, &l);
+            claim_pieces(pool, &l, slot);
         }
         leave(pool);
     }
@@ -181,6 +185,7 @@ sdx_status sdx_pool_create(const sdx_allocator *allocator, uint32_t threads, sdx
     atomic_init(&pool->next, 0);
     atomic_init(&pool->open, 0);
     atomic_init(&pool->joined, 0);
+    atomic_init(&pool->born, 0);
     atomic_init(&pool->runs, 0);
     atomic_init(&pool->sleepers, 0);
     atomic_init(&pool->waiting, false);
@@ -286,23 +291,32 @@ static void close_loop(sdx_pool *pool) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-void sdx_parallel_for(sdx_pool *pool, size_t count, size_t grain, sdx_loop_body body, void *arg) {
-    if (count == 0) return;
-    if (grain == 0) grain = 1;
-    loop l = {.body = body, .arg = arg, .count = count, .grain = grain, .batch = 1,
-              .watch = pool ? pool->watch : NULL};
-    l.pieces = count / grain + (count % grain != 0);
+static void run_loop(sdx_pool *pool, loop l) {
+    if (l.count == 0) return;
+    if (l.grain == 0) l.grain = 1;
+    l.batch = 1;
+    l.watch = pool ? pool->watch : NULL;
+    l.pieces = l.count / l.grain + (l.count % l.grain != 0);
     /* The counter runs past the end by a batch per thread; it must not wrap. */
     bool alone = pool == NULL || pool->workers == 0 || l.pieces == 1 || l.pieces > SIZE_MAX / 4;
     /* A body that starts a loop of its own finds the pool busy and so cannot wait for itself. */
     if (alone || atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
-        run_pieces(&l, 0, l.pieces);
+        run_pieces(&l, 0, 0, l.pieces);
         return;
     }
     l.batch = l.pieces / ((size_t)pool->threads * 16);
     if (l.batch == 0) l.batch = 1;
     open_loop(pool, &l);
-    claim_pieces(pool, &l);
+    claim_pieces(pool, &l, 0);
     close_loop(pool);
     atomic_flag_clear_explicit(&pool->busy, memory_order_release);
+}
+
+void sdx_parallel_for(sdx_pool *pool, size_t count, size_t grain, sdx_loop_body body, void *arg) {
+    run_loop(pool, (loop){.body = body, .arg = arg, .count = count, .grain = grain});
+}
+
+void sdx_parallel_for_slots(sdx_pool *pool, size_t count, size_t grain, sdx_slot_body body,
+                            void *arg) {
+    run_loop(pool, (loop){.slot_body = body, .arg = arg, .count = count, .grain = grain});
 }

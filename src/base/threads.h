@@ -30,6 +30,11 @@ void sdx_pool_watch(sdx_pool *pool, const sdx_watch *watch);
  * caller takes part. pool may be NULL. */
 typedef void (*sdx_loop_body)(void *arg, size_t begin, size_t end);
 void sdx_parallel_for(sdx_pool *pool, size_t count, size_t grain, sdx_loop_body body, void *arg);
+/* The same for bodies with scratch memory: slot says which thread runs it, below sdx_pool_threads. No two
+ * calls of one loop have the same slot at a time. Results must not depend on it. */
+typedef void (*sdx_slot_body)(void *arg, uint32_t slot, size_t begin, size_t end);
+void sdx_parallel_for_slots(sdx_pool *pool, size_t count, size_t grain, sdx_slot_body body,
+                            void *arg);
 
 /* Threads where the caller does not say: SARDONYX_THREADS, else sdx_usable_cpus. */
 uint32_t sdx_default_threads(void);

@@ -104,6 +104,38 @@ static void test_many_loops(void **state) {
     sdx_pool_release(pool);
 }
 
+/* ---- slots: no two at a time --------------------------------------------------------------------- */
+
+typedef struct slots {
+    atomic_uint inside[9];
+    atomic_uint calls;
+    uint32_t most;
+    atomic_bool wrong;
+} slots;
+
+static void take_slot(void *arg, uint32_t slot, size_t begin, size_t end) {
+    slots *s = arg;
+    if (slot >= s->most || end != begin + 1 || atomic_fetch_add(&s->inside[slot], 1) != 0)
+        atomic_store(&s->wrong, true);
+    for (volatile int i = 0; i < 200; i++) {
+    }
+    if (slot < s->most) atomic_fetch_sub(&s->inside[slot], 1);
+    atomic_fetch_add(&s->calls, 1);
+}
+
+static void test_slots(void **state) {
+    (void)state;
+    for (uint32_t threads = 0; threads <= 9; threads++) {
+        sdx_pool *pool = threads ? make_pool(threads) : NULL;
+        slots s = {.most = threads ? threads : 1};
+        for (size_t round = 0; round < 50; round++)
+            sdx_parallel_for_slots(pool, 40, 1, take_slot, &s);
+        assert_false(atomic_load(&s.wrong));
+        assert_int_equal(atomic_load(&s.calls), 50 * 40);
+        sdx_pool_release(pool);
+    }
+}
+
 typedef struct adder {
     atomic_size_t sum;
     atomic_size_t threads_seen;
@@ -459,6 +491,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_index_once),
         cmocka_unit_test(test_many_loops),
+        cmocka_unit_test(test_slots),
         cmocka_unit_test(test_many_pieces),
         cmocka_unit_test(test_threads_run_at_once),
         cmocka_unit_test(test_nested),
