@@ -4,12 +4,16 @@
 
 #define POINTERS    416 /* on the stack: rows of a block times taps of a block */
 #define MOST_ROWS   256
-#define PANEL_DEPTH 1024 /* rows of a panel at a time: 64 KiB of two vectors of 8 floats */
+/* Rows of a panel at a time: 64 KiB of two vectors of 8 floats, 256 KiB where vectors have 16, since the
+ * second-level caches of such machines are larger. */
+#define PANEL_DEPTH(lanes) ((lanes) >= 16 ? (size_t)2048 : (size_t)1024)
+#define MANY_ROWS   64
 #define FEW_ROWS    6   /* so few that a panel is met once or twice: no need to cut its depth */
 
 typedef struct plan {
     const sdx_product *product;
     const sdx_kernels *kernels;
+    bool pairs; /* of panels where they can be */
     size_t block_rows, row_blocks;
     size_t tap_step;          /* taps of a block */
     size_t depth_step;        /* floats of each tap; less than the depth for one tap only */
@@ -19,17 +23,27 @@ typedef struct plan {
 static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
+/* Lower tiles over two panels at a time, where the registers allow them: rows that lie a multiple of
+ * 4 KiB apart share one set of the first-level cache, and twelve are more than it holds; and with many
+ * rows each panel stays near anyway. */
+static bool wants_pairs(const sdx_product *product, const sdx_kernels *kernels) {
+    const size_t step = product->depth * product->groups * sizeof(float);
+    return kernels->pairs && (product->rows > MANY_ROWS || step % 4096 == 0);
+}
+
 static plan make_plan(const sdx_product *product, size_t threads) {
     plan p = {.product = product, .kernels = sdx_kernels_get()};
+    p.pairs = wants_pairs(product, p.kernels);
     size_t depth = product->depth ? product->depth : 1;
+    const size_t most = PANEL_DEPTH(p.kernels->lanes);
     if (product->rows <= FEW_ROWS) {
         p.tap_step = least(product->taps, SDX_PRODUCT_TAPS);
         p.depth_step = depth;
-    } else if (depth >= PANEL_DEPTH) {
+    } else if (depth >= most) {
         p.tap_step = 1;
-        p.depth_step = divide_up(depth, divide_up(depth, PANEL_DEPTH));
+        p.depth_step = divide_up(depth, divide_up(depth, most));
     } else {
-        size_t taps = least(PANEL_DEPTH / depth, SDX_PRODUCT_TAPS);
+        size_t taps = least(most / depth, SDX_PRODUCT_TAPS);
         p.tap_step = divide_up(product->taps, divide_up(product->taps, taps));
         p.depth_step = depth;
     }
@@ -45,6 +59,7 @@ static plan make_plan(const sdx_product *product, size_t threads) {
     }
     size_t parts = least(divide_up(wanted, p.row_blocks), p.panels_all);
     p.panels_step = divide_up(p.panels_all, parts);
+    if (p.pairs) p.panels_step += p.panels_step % 2;
     p.panel_parts = divide_up(p.panels_all, p.panels_step);
     return p;
 }
@@ -87,6 +102,14 @@ static size_t run_panel(const plan *p, sdx_tiles *job, size_t panel, size_t last
         tiles.columns = least(tiles.columns, count * 2 * panels->lanes);
         p->kernels->f32_row_panels(&tiles, count, stride);
         return count;
+    }
+    if (p->pairs && index + 1 < panels->count && panel + 1 < last &&
+        tiles.columns >= 4 * panels->lanes && sdx_panel_vectors(panels, index + 1) == 2) {
+        tiles.pair = 2 * panels->lanes * depth;
+        tiles.columns = 4 * panels->lanes;
+        tiles.ahead = panel + 2 < last ? 2 * tiles.ahead : 0;
+        p->kernels->f32_tiles(&tiles);
+        return 2;
     }
     tiles.columns = least(tiles.columns, vectors * panels->lanes);
     p->kernels->f32_tiles(&tiles);

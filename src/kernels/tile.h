@@ -20,6 +20,7 @@ typedef struct sdx_tiles {
     const float *panel;
     ptrdiff_t ahead; /* bytes from the panel to what is wanted next, to be brought nearer; 0: nothing */
     size_t vectors; /* width of the panel */
+    size_t pair;    /* floats from the panel, of two vectors, to another that is taken along; 0: none */
     size_t columns; /* that are stored */
     float *out;
     size_t out_stride; /* from row to row */

@@ -43,6 +43,7 @@ double best_time(void (*call)(void *arg), void *arg, double budget);
 /* ---- the tests, each run for every instruction set at hand ----------------------------------- */
 
 void test_tiles(const sdx_kernels *set);
+void test_tile_pairs(const sdx_kernels *set);
 void test_row_panels(const sdx_kernels *set);
 void test_activate(const sdx_kernels *set);
 void test_math(const sdx_kernels *set);

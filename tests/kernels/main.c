@@ -102,6 +102,7 @@ int main(int count, char **words) {
         void (*run)(const sdx_kernels *set);
     } tests[] = {
         {"tiles", test_tiles},
+        {"tile pairs", test_tile_pairs},
         {"row panels", test_row_panels},
         {"activate", test_activate},
         {"math", test_math},

@@ -127,6 +127,27 @@ void test_tiles(const sdx_kernels *set) {
             }
 }
 
+void test_tile_pairs(const sdx_kernels *set) {
+    const size_t lanes = set->lanes;
+    unsigned options = 0;
+    for (size_t rows = 1; rows <= MOST_ROWS && set->pairs; rows++)
+        for (size_t columns = 3 * lanes; columns <= 4 * lanes; columns++) {
+            tile_case c = {.panels = 2, .job = {.row_count = rows, .vectors = 2}};
+            c.job.columns = columns;
+            c.job.taps = c.job.row_taps = 1 + options % 3;
+            c.job.depth = 1 + options % 40;
+            set_options(&c.job, options++);
+            make(&c, lanes);
+            c.job.pair = c.panel_stride;
+            set->f32_tiles(&c.job);
+            char what[64];
+            snprintf(what, sizeof what, "%zu rows, %zu columns, options %u", rows, columns,
+                     options - 1);
+            compare(&c, lanes, what);
+            release(&c);
+        }
+}
+
 void test_row_panels(const sdx_kernels *set) {
     const size_t lanes = set->lanes;
     unsigned options = 0;

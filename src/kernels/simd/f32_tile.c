@@ -15,14 +15,63 @@ SIMD_INLINE void store_columns(float *p, vf a, size_t columns, size_t v) {
     else if (columns > v * VL) vf_store_n(p, a, columns - v * VL);
 }
 
+#define LINE (64 / sizeof(float)) /* of the caches */
+
+/* What the end of a tile touches, asked for at its beginning. */
+SIMD_INLINE void tile_prefetch(const float *p, size_t stride, const size_t rows,
+                               const size_t vectors) {
+    SIMD_UNROLL
+    for (size_t i = 0; i < rows; i++)
+        SIMD_UNROLL
+        for (size_t c = 0; c < vectors * VL; c += LINE) __builtin_prefetch(p + i * stride + c);
+}
+
+/* Tiles over the last columns, where a vector is not whole: slower, one for all shapes. Sums come and go as
+ * floats, since vectors on the stack would cost the tiles a register for its alignment. */
+static __attribute__((noinline)) void load_part(const sdx_tiles *job, const float *out, size_t rows,
+                                                size_t vectors, float *part) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t v = 0; v < vectors; v++, part += VL)
+            vf_store(part, load_columns(out + i * job->out_stride + v * VL, job->columns, v));
+}
+
+static __attribute__((noinline)) void store_part(const sdx_tiles *job, const float *addend,
+                                                 float *out, size_t rows, size_t vectors,
+                                                 const float *part) {
+    const bool clip = job->finish && job->tail.act == SDX_ACT_CLIP;
+    const vf low = vf_set1(job->tail.a), high = vf_set1(job->tail.b);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t v = 0; v < vectors; v++, part += VL) {
+            vf sum = vf_load(part);
+            if (addend)
+                sum += load_columns(addend + i * job->tail.addend_stride + v * VL, job->columns, v);
+            if (clip) sum = vf_clip(sum, low, high);
+            store_columns(out + i * job->out_stride + v * VL, sum, job->columns, v);
+        }
+}
+
 #define TILE_VECTORS 1
 #define TILE_ROWS 1
 #include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 2
 #include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 3
+#include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 4
 #include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 5
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 6
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 7
+#include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 8
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 9
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 10
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 11
 #include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 12
 #include "kernels/simd/f32_tile_template.h"
@@ -42,9 +91,15 @@ SIMD_INLINE void store_columns(float *p, vf a, size_t columns, size_t v) {
 #define TILE_ROWS 6
 #include "kernels/simd/f32_tile_template.h"
 #if SIMD_REGISTERS >= 32
+#define TILE_ROWS 7
+#include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 8
 #include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 9
+#include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 10
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 11
 #include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 12
 #include "kernels/simd/f32_tile_template.h"
@@ -61,31 +116,57 @@ SIMD_INLINE void store_columns(float *p, vf a, size_t columns, size_t v) {
 #define TILE_ROWS 4
 #include "kernels/simd/f32_tile_template.h"
 #if SIMD_REGISTERS >= 32
+#define TILE_ROWS 5
+#include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 6
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 7
 #include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 8
 #include "kernels/simd/f32_tile_template.h"
 #endif
 #undef TILE_VECTORS
 
-typedef struct tile_kind {
-    size_t rows;
-    void (*run)(const sdx_tiles *job, size_t first);
-} tile_kind;
+#if SIMD_REGISTERS >= 32
+#define TILE_VECTORS 4
+#define TILE_ROWS 1
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 2
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 3
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 4
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 5
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 6
+#include "kernels/simd/f32_tile_template.h"
+#undef TILE_VECTORS
+#endif
 
-/* By width, from the tallest down; each list ends with 1. */
-static const tile_kind kinds_1[] = {
-    {12, tile_12x1}, {8, tile_8x1}, {4, tile_4x1}, {2, tile_2x1}, {1, tile_1x1}};
-static const tile_kind kinds_2[] = {
+typedef void (*tile)(const sdx_tiles *job, size_t first, ptrdiff_t ahead);
+
+/* By width, each list by height. */
+static const tile tiles_1[] = {tile_1x1, tile_2x1, tile_3x1, tile_4x1, tile_5x1, tile_6x1,
+                               tile_7x1, tile_8x1, tile_9x1, tile_10x1, tile_11x1, tile_12x1};
+static const tile tiles_2[] = {
+    tile_1x2, tile_2x2, tile_3x2, tile_4x2, tile_5x2, tile_6x2,
 #if SIMD_REGISTERS >= 32
-    {12, tile_12x2}, {10, tile_10x2}, {8, tile_8x2},
+    tile_7x2, tile_8x2, tile_9x2, tile_10x2, tile_11x2, tile_12x2,
 #endif
-    {6, tile_6x2}, {5, tile_5x2}, {4, tile_4x2}, {3, tile_3x2}, {2, tile_2x2}, {1, tile_1x2}};
-static const tile_kind kinds_3[] = {
+};
+static const tile tiles_3[] = {
+    tile_1x3, tile_2x3, tile_3x3, tile_4x3,
 #if SIMD_REGISTERS >= 32
-    {8, tile_8x3}, {6, tile_6x3},
+    tile_5x3, tile_6x3, tile_7x3, tile_8x3,
 #endif
-    {4, tile_4x3}, {3, tile_3x3}, {2, tile_2x3}, {1, tile_1x3}};
+};
+#if SIMD_REGISTERS >= 32
+static const tile tiles_4[] = {tile_1x4, tile_2x4, tile_3x4, tile_4x4, tile_5x4, tile_6x4};
+#else
+#define tiles_4 tiles_3 /* never asked for */
+#endif
+#define HEIGHT(list) (sizeof(list) / sizeof *(list))
 
 /* Activations that are more than a comparison: over the tile that was just stored, which is still in
  * the first cache, and while the next one's loads begin. */
@@ -105,10 +186,9 @@ SIMD_INLINE void activate_as(const sdx_tiles *job, size_t first, size_t rows, sd
     const size_t stride = job->out_stride, rest = job->columns % VL;
     float *out = job->out + first * stride;
     size_t vectors = job->columns / VL;
-    if (vectors == 2) activate_whole(out, stride, rows, act, a, b, 2);
-    else
-        for (size_t v = 0; v < vectors; v++)
-            activate_whole(out + v * VL, stride, rows, act, a, b, 1);
+    size_t v = 0;
+    for (; v + 2 <= vectors; v += 2) activate_whole(out + v * VL, stride, rows, act, a, b, 2);
+    if (v < vectors) activate_whole(out + v * VL, stride, rows, act, a, b, 1);
     out += vectors * VL;
     for (size_t i = 0; rest && i < rows; i++, out += stride)
         vf_store_n(out, act_tail(act, vf_load_n(out, rest), a, b), rest);
@@ -129,18 +209,20 @@ static void activate(const sdx_tiles *job, size_t first, size_t rows) {
 }
 
 void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
-    const tile_kind *kinds = job->vectors == 1 ? kinds_1 : job->vectors == 2 ? kinds_2 : kinds_3;
+    static const tile *const lists[] = {tiles_1, tiles_2, tiles_3, tiles_4};
+    static const size_t heights[] = {HEIGHT(tiles_1), HEIGHT(tiles_2), HEIGHT(tiles_3),
+                                     HEIGHT(tiles_4)};
+    const size_t width = job->pair ? 3 : job->vectors - 1, tallest = heights[width];
+    const tile *list = lists[width];
     const bool act = job->finish && job->tail.act > SDX_ACT_CLIP;
-    size_t row = 0, left = job->row_count;
-    while (left) {
-        /* As many tiles as the tallest would need, all of about the same height. */
-        size_t tiles = (left + kinds->rows - 1) / kinds->rows, wanted = (left + tiles - 1) / tiles;
-        const tile_kind *kind = kinds;
-        while (kind->rows > wanted) kind++;
-        kind->run(job, row);
-        if (act) activate(job, row, kind->rows);
-        row += kind->rows;
-        left -= kind->rows;
+    /* As many tiles as the tallest would need, all of about the same height. */
+    size_t left = job->row_count, tiles = (left + tallest - 1) / tallest;
+    for (size_t row = 0; tiles; tiles--) {
+        size_t rows = (left + tiles - 1) / tiles;
+        list[rows - 1](job, row, row ? 0 : job->ahead);
+        if (act) activate(job, row, rows);
+        row += rows;
+        left -= rows;
     }
 }
 
@@ -196,7 +278,7 @@ void SDX_NAME(sdx_f32_row_panels)(const sdx_tiles *job, size_t count, size_t str
             row_panels(&part, stride);
             p += ROW_PANELS;
         } else {
-            tile_1x2(&part, 0);
+            tile_1x2(&part, 0, 0);
             p++;
         }
     }

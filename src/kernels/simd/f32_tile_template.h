@@ -1,21 +1,38 @@
 /* f32_tile_template.h - one tile: TILE_ROWS rows by TILE_VECTORS vectors of columns, all of it in
- * registers. Included by f32_tile.c with the two set. */
+ * registers. Four vectors are two panels side by side. Included by f32_tile.c with the two set. */
 #define TILE_NAME_(r, v) tile_##r##x##v
 #define TILE_NAME(r, v)  TILE_NAME_(r, v)
+#if TILE_VECTORS == 4
+#define TILE_STEP (2 * VL) /* floats of a panel's row */
+#define TILE_AT(v) ((v) / 2 * pair + (v) % 2 * VL)
+#else
+#define TILE_STEP (TILE_VECTORS * VL)
+#define TILE_AT(v) ((v) * VL)
+#endif
 
-static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t first) {
-    const size_t taps = job->taps, depth = job->depth;
+static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t first,
+                                                ptrdiff_t ahead) {
+    const size_t taps = job->taps, depth = job->depth, stride = job->out_stride;
     const float *const *rows = job->rows + first * job->row_taps;
-    float *out = job->out + first * job->out_stride;
+    float *out = job->out + first * stride;
+    const float *addend = job->finish ? job->tail.addend : NULL;
     const float *b = job->panel;
-    const ptrdiff_t ahead = job->ahead;
+#if TILE_VECTORS == 4
+    const size_t pair = job->pair;
+#endif
+    const bool whole = job->columns >= TILE_VECTORS * VL;
     vf sum[TILE_ROWS][TILE_VECTORS];
+    if (addend) addend += first * job->tail.addend_stride;
     if (job->add) {
+        float part[TILE_ROWS * TILE_VECTORS * VL];
+        if (!whole) load_part(job, out, TILE_ROWS, TILE_VECTORS, part);
+        const float *from = whole ? out : part;
+        const size_t step = whole ? stride : TILE_VECTORS * VL;
         SIMD_UNROLL
         for (size_t i = 0; i < TILE_ROWS; i++)
             SIMD_UNROLL
             for (size_t v = 0; v < TILE_VECTORS; v++)
-                sum[i][v] = load_columns(out + i * job->out_stride + v * VL, job->columns, v);
+                sum[i][v] = vf_load(from + i * step + v * VL);
     } else {
         SIMD_UNROLL
         for (size_t v = 0; v < TILE_VECTORS; v++) {
@@ -23,7 +40,9 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
             SIMD_UNROLL
             for (size_t i = 0; i < TILE_ROWS; i++) sum[i][v] = start;
         }
+        if (whole) tile_prefetch(out, stride, TILE_ROWS, TILE_VECTORS);
     }
+    if (addend && whole) tile_prefetch(addend, job->tail.addend_stride, TILE_ROWS, TILE_VECTORS);
     for (size_t t = 0; t < taps; t++) {
         const float *a[TILE_ROWS];
         SIMD_UNROLL
@@ -32,7 +51,7 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
         for (size_t k = 0; k < depth; k++) {
             vf column[TILE_VECTORS];
             SIMD_UNROLL
-            for (size_t v = 0; v < TILE_VECTORS; v++) column[v] = vf_load(b + v * VL);
+            for (size_t v = 0; v < TILE_VECTORS; v++) column[v] = vf_load(b + TILE_AT(v));
             SIMD_UNROLL
             for (size_t i = 0; i < TILE_ROWS; i++) {
                 const vf x = vf_broadcast(a[i] + k);
@@ -40,19 +59,29 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
                 for (size_t v = 0; v < TILE_VECTORS; v++)
                     sum[i][v] = vf_fma(x, column[v], sum[i][v]);
             }
-            __builtin_prefetch((const char *)b + ahead, 0, 2);
-            b += TILE_VECTORS * VL;
+            SIMD_UNROLL
+            for (size_t v = 0; v < TILE_VECTORS; v++)
+                if (v * VL % LINE == 0)
+                    __builtin_prefetch((const char *)(b + TILE_AT(v)) + ahead, 0, 2);
+            b += TILE_STEP;
         }
     }
-    if (job->finish && job->tail.addend) {
-        const float *addend = job->tail.addend + first * job->tail.addend_stride;
+    if (!whole) {
+        float part[TILE_ROWS * TILE_VECTORS * VL];
         SIMD_UNROLL
         for (size_t i = 0; i < TILE_ROWS; i++)
             SIMD_UNROLL
             for (size_t v = 0; v < TILE_VECTORS; v++)
-                sum[i][v] += load_columns(addend + i * job->tail.addend_stride + v * VL,
-                                          job->columns, v);
+                vf_store(part + (i * TILE_VECTORS + v) * VL, sum[i][v]);
+        store_part(job, addend, out, TILE_ROWS, TILE_VECTORS, part);
+        return;
     }
+    if (addend)
+        SIMD_UNROLL
+        for (size_t i = 0; i < TILE_ROWS; i++)
+            SIMD_UNROLL
+            for (size_t v = 0; v < TILE_VECTORS; v++)
+                sum[i][v] += vf_load(addend + i * job->tail.addend_stride + v * VL);
     if (job->finish && job->tail.act == SDX_ACT_CLIP) {
         const vf low = vf_set1(job->tail.a), high = vf_set1(job->tail.b);
         SIMD_UNROLL
@@ -63,10 +92,11 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
     SIMD_UNROLL
     for (size_t i = 0; i < TILE_ROWS; i++)
         SIMD_UNROLL
-        for (size_t v = 0; v < TILE_VECTORS; v++)
-            store_columns(out + i * job->out_stride + v * VL, sum[i][v], job->columns, v);
+        for (size_t v = 0; v < TILE_VECTORS; v++) vf_store(out + i * stride + v * VL, sum[i][v]);
 }
 
+#undef TILE_STEP
+#undef TILE_AT
 #undef TILE_NAME
 #undef TILE_NAME_
 #undef TILE_ROWS
