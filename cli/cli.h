@@ -23,7 +23,7 @@ typedef struct command {
     bool loads_models; /* takes the options of limits.c */
 } command;
 
-extern const command cmd_inspect, cmd_run, cmd_test, cmd_plan, cmd_ops, cmd_runner;
+extern const command cmd_inspect, cmd_run, cmd_classify, cmd_test, cmd_plan, cmd_ops, cmd_runner;
 
 /* ---- options: arguments.c ---- */
 
@@ -96,6 +96,11 @@ void text_add_shape(text *t, const sdx_tensor *tensor);            /* "float32[2
 void text_add_bytes(text *t, uint64_t bytes);                      /* "1.5 MB (1500000 bytes)" */
 /* Writes what a model calls something: control characters become \n, \t or \xNN. */
 void put_safe(FILE *out, const char *string);
+
+/* ---- files: files.c ---- */
+
+/* The whole file, with a NUL behind its bytes; NULL after a message. */
+char *read_file(const char *path, size_t *size);
 
 /* ---- sizes and inputs: inputs.c ---- */
 

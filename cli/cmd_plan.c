@@ -65,34 +65,6 @@ static bool is_strategy(const char *name) {
 
 /* ---- where problems come from --------------------------------------------------------------------- */
 
-/* The whole file; NULL after a message. */
-static char *read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    char *bytes = NULL;
-    size_t capacity = 0;
-    *size = 0;
-    bool good = file != NULL;
-    while (good && !feof(file)) {
-        if (*size == capacity) {
-            capacity = capacity ? capacity * 2 : 65536;
-            char *more = realloc(bytes, capacity);
-            if (!more) break;
-            bytes = more;
-        }
-        *size += fread(bytes + *size, 1, capacity - *size, file);
-        good = !ferror(file);
-    }
-    if (good && feof(file)) {
-        fclose(file);
-        return bytes;
-    }
-    if (good) out_of_memory();
-    else complain("%s: cannot read: %s", path, strerror(errno));
-    if (file) fclose(file);
-    free(bytes);
-    return NULL;
-}
-
 static int load_csv(plan_session *s) {
     size_t size;
     char *bytes = read_file(s->path, &size);

@@ -153,6 +153,7 @@ typedef struct sdx_limits {
     uint32_t max_depth;   /* nesting of subgraphs, functions, messages; 64 */
     uint64_t max_rounds;  /* of one Loop or Scan; none */
     uint64_t max_time_ms; /* milliseconds of one load, of making one program, of one run; none */
+    uint64_t max_pixels;  /* of an image, refused before it is decoded; 2^28 */
 } sdx_limits;
 
 /* ---- values: tensors, sequences, optionals, maps ---------------------------------------------- */
@@ -248,6 +249,10 @@ SDX_API sdx_status sdx_model_opset(const sdx_model *model, size_t index, const c
                                    int64_t *version);
 SDX_API sdx_status sdx_model_metadata(const sdx_model *model, size_t index, const char **key,
                                       const char **value);
+/* The value of that key, NULL where the model has no such key. */
+SDX_API const char *sdx_model_metadata_value(const sdx_model *model, const char *key);
+#define SDX_METADATA_PRESET "sardonyx.preset" /* words for sdx_image_preset_set */
+#define SDX_METADATA_LABELS "sardonyx.labels" /* names of the classes, one a line; or "imagenet" */
 /* The index-th unsupported thing of the model; each is a complete sdx_error. */
 SDX_API const sdx_error *sdx_model_problem(const sdx_model *model, size_t index);
 /* Name of the index-th symbol that the inputs' shapes leave open ("batch", "height", …). */
@@ -521,6 +526,56 @@ SDX_API void sdx_context_get_memory(const sdx_context *context, sdx_memory_info 
  * is left open. Results of an earlier run are gone. */
 SDX_API sdx_status sdx_context_bind_dims(sdx_context *context, const sdx_binding *bindings,
                                          size_t binding_count, sdx_error *error);
+
+/* ---- images: from the bytes of a file to an input ------------------------------------------------ */
+
+typedef enum sdx_image_resize {
+    SDX_RESIZE_FILL = 0, /* to the crop's size, whatever the proportions */
+    SDX_RESIZE_SHORTER,  /* the shorter side becomes resize_height */
+    SDX_RESIZE_FRACTION, /* the shorter side so that the crop's is resize_fraction of it, rounded down */
+    SDX_RESIZE_EXACT,    /* to resize_height by resize_width */
+    SDX_RESIZE_OFF
+} sdx_image_resize;
+typedef enum sdx_image_channels {
+    SDX_CHANNELS_MODEL = 0, /* gray where the model's input has one channel, else RGB */
+    SDX_CHANNELS_RGB,
+    SDX_CHANNELS_BGR,
+    SDX_CHANNELS_GRAY
+} sdx_image_channels;
+typedef enum sdx_image_layout { SDX_LAYOUT_MODEL = 0, SDX_LAYOUT_NCHW, SDX_LAYOUT_NHWC } sdx_image_layout;
+
+/* How an image becomes a tensor: decoded to 8 bits, turned upright, resized as Pillow does (antialiased),
+ * cropped in the middle (black around what is too small), then (value * scale - mean) / std. */
+typedef struct sdx_image_preset {
+    size_t struct_size;
+    sdx_image_resize resize;
+    uint32_t resize_height, resize_width;
+    double resize_fraction;
+    uint32_t crop_height, crop_width; /* 0: the size of the model's input, or 224 where that is open */
+    sdx_image_channels channels;
+    sdx_image_layout layout;
+    double scale, mean[3], std[3]; /* by channel, in the tensor's order; a scale or std of 0 means 1 */
+    bool bicubic;                  /* else bilinear */
+    bool whole; /* large JPEGs are decoded whole too, not to the least size that serves the resize */
+} sdx_image_preset;
+
+/* Words between spaces: the name of a preset, which sets all but `whole`, or one thing, as in
+ * "torchvision resize=232 crop=224x224 interpolation=bicubic scale=1/255 mean=0.5 std=0.5,0.5,0.5
+ * channels=bgr layout=nhwc". docs/classify.md lists them. */
+SDX_API sdx_status sdx_image_preset_set(sdx_image_preset *preset, const char *words, sdx_error *error);
+/* The preset in such words; written into buffer, cut off where it is full; returns the length it needs. */
+SDX_API size_t sdx_image_preset_text(const sdx_image_preset *preset, char *buffer, size_t size);
+/* The index-th preset by name, and its words; NULL past the end. */
+SDX_API const char *sdx_image_preset_name(size_t index, const char **words);
+/* Fills in what the preset leaves to the model, and fails where the two contradict each other. *input is
+ * the input that takes images, *image a tensor of one image without data. */
+SDX_API sdx_status sdx_image_preset_fit(sdx_image_preset *preset, const sdx_model *model,
+                                        size_t *input, sdx_tensor *image, sdx_error *error);
+/* Fills image->data, of the type and dims that sdx_image_preset_fit gave, from an image file's bytes: JPEG,
+ * PNG, WebP, BMP, PNM, TIFF, JPEG 2000. limits and allocator may be NULL. */
+SDX_API sdx_status sdx_image_to_tensor(const sdx_image_preset *preset, const void *bytes, size_t size,
+                                       const sdx_limits *limits, const sdx_allocator *allocator,
+                                       sdx_tensor *image, sdx_error *error);
 
 /* ---- placement: the memory laboratory ------------------------------------------------------------ */
 

@@ -61,6 +61,12 @@ sdx_status sdx_model_metadata(const sdx_model *model, size_t index, const char *
     return SDX_STATUS_OK;
 }
 
+const char *sdx_model_metadata_value(const sdx_model *model, const char *key) {
+    for (size_t i = 0; model && key && i < model->module->metadata_count; i++)
+        if (strcmp(model->module->metadata[i].key, key) == 0) return model->module->metadata[i].value;
+    return NULL;
+}
+
 const sdx_error *sdx_model_problem(const sdx_model *model, size_t index) {
     if (!model || index >= model->module->problems.count) return NULL;
     return (const sdx_error *)model->module->problems.data + index;

@@ -13,6 +13,9 @@ typedef struct sdx_image_job {
     size_t size;
     sdx_image_format wanted;
     uint64_t max_pixels;
+    bool upright;
+    uint32_t least_width, least_height; /* as in sdx_image_options */
+    uint32_t orientation; /* as EXIF has it: 1 upright … 8; found by the decoder where upright is set */
     const sdx_allocator *allocator;
     sdx_error *error;
     sdx_image *out;
@@ -21,6 +24,8 @@ typedef struct sdx_image_job {
 
 /* Checks the size and nothing else: for libraries that allocate before they tell the size. */
 sdx_status sdx_image_check_size(sdx_image_job *job, uint64_t width, uint64_t height);
+/* The largest of 1, 2, 4, 8 that an image may be divided by: for codecs that shrink while decoding. */
+uint32_t sdx_image_may_shrink(const sdx_image_job *job, uint32_t width, uint32_t height);
 /* Checks the size and makes out->pixels, room for rows of width * native bytes without gaps. */
 sdx_status sdx_image_begin(sdx_image_job *job, uint64_t width, uint64_t height, uint32_t native);
 /* BAD_INPUT, with the format named. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "image/decoder.h"
+#include "image/turn.h"
 
 /* ---- formats ------------------------------------------------------------------------------- */
 
@@ -125,6 +126,22 @@ sdx_status sdx_image_check_size(sdx_image_job *job, uint64_t width, uint64_t hei
     return SDX_STATUS_OK;
 }
 
+/* Below this an image is decoded whole in a few milliseconds, and is then the same to the bit as what
+ * Pillow makes of it. */
+#define SHRINK_PIXELS ((uint64_t)4000000)
+
+uint32_t sdx_image_may_shrink(const sdx_image_job *job, uint32_t width, uint32_t height) {
+    if (job->least_width == 0 || job->least_height == 0 ||
+        (uint64_t)width * height <= SHRINK_PIXELS)
+        return 1;
+    const bool lies = job->orientation >= 5;
+    const uint32_t least_width = lies ? job->least_height : job->least_width;
+    const uint32_t least_height = lies ? job->least_width : job->least_height;
+    uint32_t by = 8;
+    while (by > 1 && (width / by < least_width || height / by < least_height)) by /= 2;
+    return by;
+}
+
 static uint32_t wanted_channels(sdx_image_format wanted) {
     return wanted == SDX_IMAGE_GRAYSCALE ? 1 : 3;
 }
@@ -142,6 +159,8 @@ sdx_status sdx_image_begin(sdx_image_job *job, uint64_t width, uint64_t height, 
     job->out->allocation = bytes;
     job->out->width = (uint32_t)width;
     job->out->height = (uint32_t)height;
+    job->out->full_width = (uint32_t)width;
+    job->out->full_height = (uint32_t)height;
     job->native = native;
     return SDX_STATUS_OK;
 }
@@ -184,7 +203,7 @@ static void convert(const sdx_image_job *job) {
 /* ---- the entry ------------------------------------------------------------------------------ */
 
 sdx_status sdx_image_decode(const uint8_t *bytes, size_t size, sdx_image_format wanted,
-                            const sdx_image_limits *limits, const sdx_allocator *allocator,
+                            const sdx_image_options *options, const sdx_allocator *allocator,
                             sdx_image *out, sdx_error *error) {
     *out = (sdx_image){0};
     size_t f = 0;
@@ -199,13 +218,20 @@ sdx_status sdx_image_decode(const uint8_t *bytes, size_t size, sdx_image_format 
                         "this library was built without %s, which a %s image needs",
                         formats[f].library, formats[f].name);
     sdx_image_job job = {.name = formats[f].name, .bytes = bytes, .size = size, .wanted = wanted,
-                         .allocator = allocator, .error = error, .out = out};
-    job.max_pixels = limits && limits->max_pixels ? limits->max_pixels : SDX_IMAGE_MAX_PIXELS;
-    const sdx_status status = formats[f].decode(&job);
-    if (status == SDX_STATUS_OK)
+                         .orientation = 1, .allocator = allocator, .error = error, .out = out};
+    if (options) {
+        job.max_pixels = options->max_pixels;
+        job.upright = options->upright;
+        job.least_width = options->least_width;
+        job.least_height = options->least_height;
+    }
+    if (job.max_pixels == 0) job.max_pixels = SDX_IMAGE_MAX_PIXELS;
+    sdx_status status = formats[f].decode(&job);
+    if (status == SDX_STATUS_OK) {
         convert(&job);
-    else
-        sdx_image_release(out, allocator);
+        status = sdx_image_turn(out, job.orientation, allocator, error);
+    }
+    if (status != SDX_STATUS_OK) sdx_image_release(out, allocator);
     return status;
 }
 

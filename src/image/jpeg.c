@@ -1,5 +1,7 @@
 /* jpeg.c - JPEG by way of libjpeg(-turbo), with its defaults: the accurate DCT and the smooth chroma
- * upsampling that ONNX's description of ImageDecoder demands. CMYK becomes RGB. libjpeg reports by
+ * upsampling that ONNX's description of ImageDecoder demands. CMYK becomes RGB. Where a smaller image will
+ * do, each block of 8x8 is transformed to fewer pixels: a photograph of 12 megapixels then takes a
+ * fraction of the time and memory. libjpeg reports by
  * longjmp, so everything that must survive the jump lives in one struct. */
 #include "image/decoder.h"
 
@@ -9,6 +11,8 @@
 #include <stdio.h>
 
 #include <jpeglib.h>
+
+#include "image/exif.h"
 
 /* Each scan of a progressive file may visit every pixel: without a bound a small file takes hours. */
 #define MAX_SCANS 256
@@ -75,7 +79,14 @@ static sdx_status read_all(jpeg_reader *r) {
     const bool ink = codec->jpeg_color_space == JCS_CMYK || codec->jpeg_color_space == JCS_YCCK;
     const bool gray = codec->jpeg_color_space == JCS_GRAYSCALE;
     codec->out_color_space = ink ? JCS_CMYK : gray ? JCS_GRAYSCALE : JCS_RGB;
-    SDX_TRY(sdx_image_begin(job, codec->image_width, codec->image_height, ink ? 4 : gray ? 1 : 3));
+    SDX_TRY(sdx_image_check_size(job, codec->image_width, codec->image_height));
+    if (job->upright) job->orientation = sdx_exif_in_jpeg(job->bytes, job->size);
+    codec->scale_num = 1;
+    codec->scale_denom = sdx_image_may_shrink(job, codec->image_width, codec->image_height);
+    jpeg_calc_output_dimensions(codec);
+    SDX_TRY(sdx_image_begin(job, codec->output_width, codec->output_height, ink ? 4 : gray ? 1 : 3));
+    job->out->full_width = codec->image_width;
+    job->out->full_height = codec->image_height;
     jpeg_start_decompress(codec);
     if (codec->output_width != job->out->width || codec->output_height != job->out->height ||
         (uint32_t)codec->output_components != job->native)

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "image/exif.h"
+
 /* Chunks beside the pixels (text, profiles): none is kept, and no single one may be large. */
 #define CHUNK_LIMIT ((png_alloc_size_t)8 << 20)
 
@@ -75,6 +77,7 @@ static sdx_status decode(png_reader *r) {
     SDX_TRY(sdx_image_begin(job, png_get_image_width(r->png, r->info),
                             png_get_image_height(r->png, r->info), colour ? 3 : 1));
     if (!read_rows(r)) return sdx_image_fail(job, "is damaged: %s", r->text);
+    if (job->upright) job->orientation = sdx_exif_in_png(job->bytes, job->size);
     return SDX_STATUS_OK;
 }
 

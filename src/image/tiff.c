@@ -100,6 +100,15 @@ static void forget_alpha(TIFF *tiff) {
         TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, count, plain);
 }
 
+/* libtiff mirrors, but does not transpose: where the image is to be upright, it gets the pixels as they
+ * lie, and all eight orientations are made afterwards. */
+static void take_orientation(sdx_image_job *job, TIFF *tiff) {
+    uint16_t orientation = ORIENTATION_TOPLEFT;
+    if (!job->upright || !TIFFGetField(tiff, TIFFTAG_ORIENTATION, &orientation)) return;
+    if (orientation >= 1 && orientation <= 8) job->orientation = orientation;
+    TIFFSetField(tiff, TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
+}
+
 static sdx_status decode(tiff_reader *r, TIFF *tiff) {
     sdx_image_job *job = r->job;
     uint32_t width = 0, height = 0;
@@ -111,6 +120,7 @@ static sdx_status decode(tiff_reader *r, TIFF *tiff) {
         return sdx_image_unsupported(job, "has a layout that libtiff cannot turn into colours: %.120s",
                                      reason);
     forget_alpha(tiff);
+    take_orientation(job, tiff);
     SDX_TRY(sdx_image_begin(job, width, height, 4));
     uint32_t *raster = (uint32_t *)(void *)job->out->pixels;
     if (!TIFFReadRGBAImageOriented(tiff, width, height, raster, ORIENTATION_TOPLEFT, 1))

@@ -6,6 +6,8 @@
 
 #include <webp/decode.h>
 
+#include "image/exif.h"
+
 static const char *reason(VP8StatusCode code) {
     switch (code) {
     case VP8_STATUS_NOT_ENOUGH_DATA:
@@ -34,6 +36,7 @@ sdx_status sdx_image_webp(sdx_image_job *job) {
     WebPFreeDecBuffer(&config.output);
     if (code == VP8_STATUS_OUT_OF_MEMORY) return sdx_fail_memory(job->error, 0, "libwebp");
     if (code != VP8_STATUS_OK) return sdx_image_fail(job, "%s", reason(code));
+    if (job->upright) job->orientation = sdx_exif_in_webp(job->bytes, job->size);
     return SDX_STATUS_OK;
 }
 

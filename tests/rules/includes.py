@@ -36,7 +36,8 @@ def layer_mistakes(root):
 
 def outside_mistakes(root):
     reports = {p.name for p in (root / "report").glob("*.h")}
-    own = {"cli": {p.name for p in (root / "cli").glob("*.h")} | reports, "report": reports,
+    cli = {p.name for ending in ("*.h", "*.def") for p in (root / "cli").glob(ending)}
+    own = {"cli": cli | reports, "report": reports,
            "examples": set(), "bench": reports}
     for folder, headers in own.items():
         for path in sorted((root / folder).glob("*.[ch]")):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that source files open with a comment saying what they are, and stay below 700 lines.
 
-A test file may have 1200: it is a list of cases, read one at a time.
+A test file may have 1200: it is a list of cases, read one at a time. So may the public header, which is
+looked up in, not read.
 """
 import pathlib
 import sys
@@ -18,7 +19,7 @@ def main():
     for path in files:
         lines = path.read_text().splitlines()
         name = path.relative_to(root)
-        limit = TEST_LIMIT if name.parts[0] == "tests" else LIMIT
+        limit = TEST_LIMIT if name.parts[0] in ("tests", "include") else LIMIT
         if len(lines) > limit:
             mistakes.append(f"{name}: {len(lines)} lines, more than {limit}")
         if not lines or not lines[0].startswith("/*"):

@@ -116,7 +116,7 @@ static const sdx_allocator counting = {NULL, count_allocate, count_release};
 /* Decodes a copy in a block of just this size, so that sanitizers see a byte read too far. */
 static sdx_status decode(const uint8_t *bytes, size_t size, sdx_image_format wanted, uint64_t most,
                          sdx_image *image, sdx_error *error) {
-    const sdx_image_limits limits = {most};
+    const sdx_image_options limits = {.max_pixels = most};
     uint8_t *copy = malloc(size ? size : 1);
     assert_non_null(copy);
     memcpy(copy, bytes, size);
