@@ -14,7 +14,7 @@ all: build
 
 help:
 	@echo "make            build/sardonyx, build/libsardonyx.a, build/libsardonyx.so"
-	@echo "make demo       make a pretrained classifier, inspect it, run it"
+	@echo "make demo       make a pretrained classifier, inspect it, run it, show it photographs"
 	@echo "make test       every test; ends with 'N passed, N failed, N skipped'"
 	@echo "make conformance  ONNX's tests of today and of 1.12, its runner, schemas, scikit-learn"
 	@echo "make differential  over 30,000 random cases against ONNX Runtime and onnx.reference"
@@ -47,6 +47,9 @@ demo: build
 	@$(PYTHON) models/efficientnet_lite0.py -o $(MODELS)/efficientnet_lite0.onnx
 	build/sardonyx inspect $(MODELS)/efficientnet_lite0.onnx
 	build/sardonyx run $(MODELS)/efficientnet_lite0.onnx --random 1 --dim batch=1 --repeat 5
+	build/sardonyx classify $(MODELS)/efficientnet_lite0.onnx --top 3 \
+		.venv/lib/python3*/site-packages/skimage/data/{coffee,chelsea,motorcycle_left}.png \
+		.venv/lib/python3*/site-packages/sklearn/datasets/images/flower.jpg
 
 # Models that could not be made are reported by the tests that miss them.
 models: setup-test

@@ -31,17 +31,8 @@ EPSILON = 1e-3
 # its kernel and its channels, shows in the shapes of its weights.
 STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
 
-# What has to be done to a picture before it goes in: shorter side, square from
-# the middle, then (value - mean) / std per channel.
-PREPROCESS = {
-    "preprocess.resize": "256",
-    "preprocess.crop": "224",
-    "preprocess.interpolation": "bicubic",
-    "preprocess.layout": "RGB,NCHW",
-    "preprocess.range": "0,255",
-    "preprocess.mean": "127,127,127",
-    "preprocess.std": "128,128,128",
-}
+# How it wants its pictures, and what its classes are called: `sardonyx classify` knows both by name.
+METADATA = {"sardonyx.preset": "efficientnet-lite", "sardonyx.labels": "imagenet"}
 
 
 def read_weights():
@@ -151,7 +142,7 @@ def build(weights):
     model = helper.make_model(
         graph, producer_name="sardonyx-models", ir_version=IR_VERSION,
         opset_imports=[helper.make_opsetid("", OPSET)])
-    helper.set_model_props(model, PREPROCESS)
+    helper.set_model_props(model, METADATA)
     onnx.checker.check_model(model, full_check=True)
     return model
 

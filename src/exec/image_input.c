@@ -50,13 +50,15 @@ static sdx_status fit_channels(sdx_image_preset *p, const input *in) {
     if (in->info.kind != SDX_KIND_TENSOR || in->info.rank != 4)
         return refuse(in, SDX_STATUS_UNSUPPORTED,
                       "takes no image, which would have the dimensions batch, channels, height and width");
-    if (p->layout == SDX_LAYOUT_MODEL) {
+    const bool given = p->layout != SDX_LAYOUT_MODEL;
+    if (!given) {
         const bool first = dims[1] == 1 || dims[1] == 3, last = dims[3] == 1 || dims[3] == 3;
         p->layout = last && !first ? SDX_LAYOUT_NHWC : SDX_LAYOUT_NCHW;
     }
     const int64_t channels = dims[p->layout == SDX_LAYOUT_NHWC ? 3 : 1];
     if (!may_be_channels(channels))
-        return refuse(in, SDX_STATUS_UNSUPPORTED, "has no dimension of 1 or 3 channels in its place");
+        return refuse(in, given ? SDX_STATUS_INVALID_ARGUMENT : SDX_STATUS_UNSUPPORTED,
+                      "has no dimension of 1 or 3 channels in its place");
     if (p->channels == SDX_CHANNELS_MODEL)
         p->channels = channels == 1 ? SDX_CHANNELS_GRAY : SDX_CHANNELS_RGB;
     if (channels > 0 && channels != (p->channels == SDX_CHANNELS_GRAY ? 1 : 3))

@@ -201,8 +201,13 @@ static void try_node(sdx_rewrite *r, sdx_id id) {
 sdx_status sdx_pass_affine(sdx_rewrite *r) {
     for (size_t g = 0; g < r->module->graphs.count; g++) {
         const sdx_graph *graph = sdx_graph_at(r->module, (sdx_id)g);
-        for (uint32_t i = 0; i < graph->node_count && r->build.status == SDX_STATUS_OK; i++)
-            if (!sdx_node_at(r->module, graph->nodes[i])->dead) try_node(r, graph->nodes[i]);
+        for (uint32_t i = 0; i < graph->node_count && r->build.status == SDX_STATUS_OK; i++) {
+            if (sdx_node_at(r->module, graph->nodes[i])->dead) continue;
+            const uint32_t changes = r->changes;
+            try_node(r, graph->nodes[i]);
+            /* Weights as doubles take six times their memory: of one node at a time. */
+            if (r->changes != changes) sdx_rewrite_forget(r);
+        }
     }
     return SDX_STATUS_OK;
 }

@@ -17,10 +17,7 @@ static sdx_status run_pass(sdx_rewrite *r, const sdx_pass *pass) {
     sdx_status status = pass->run(r);
     if (status == SDX_STATUS_OK) status = r->build.status;
     if (status == SDX_STATUS_OK) status = sdx_rewrite_tidy(r);
-    r->build.from = NULL; /* lies in the scratch memory */
-    r->build.from_count = 0;
-    sdx_arena_free(&r->scratch);
-    sdx_arena_init(&r->scratch, r->module->allocator, 0);
+    sdx_rewrite_forget(r);
     return status;
 }
 

@@ -95,6 +95,13 @@ void sdx_rewrite_free(sdx_rewrite *r) {
     sdx_arena_free(&r->scratch);
 }
 
+void sdx_rewrite_forget(sdx_rewrite *r) {
+    r->build.from = NULL; /* lies in the scratch memory */
+    r->build.from_count = 0;
+    sdx_arena_free(&r->scratch);
+    sdx_arena_init(&r->scratch, r->module->allocator, 0);
+}
+
 void sdx_rewrite_at(sdx_rewrite *r, sdx_id node) { sdx_rewrite_from(r, &node, 1); }
 
 void sdx_rewrite_from(sdx_rewrite *r, const sdx_id *nodes, uint32_t count) {

@@ -37,6 +37,8 @@ sdx_status sdx_rewrite_tidy(sdx_rewrite *r);
 /* New nodes stand in the graph of `node` and for it, or for all of `nodes`, the main one first. */
 void sdx_rewrite_at(sdx_rewrite *r, sdx_id node);
 void sdx_rewrite_from(sdx_rewrite *r, const sdx_id *nodes, uint32_t count);
+/* Frees the scratch memory; the next node is emitted after sdx_rewrite_at or _from. */
+void sdx_rewrite_forget(sdx_rewrite *r);
 
 /* ---- uses ------------------------------------------------------------------------------------ */
 

@@ -98,12 +98,10 @@ def check_best(program, scratch, model):
     files = []
     for name in IMAGES:
         files.append(photograph(name))
-        for side in (1200, 300):
-            image = Image.open(files[-1] if side == 1200 else photograph(name)).convert("RGB")
-            image.thumbnail((side, side)) if side < max(image.size) else None
-            image = image if side == 300 else image.resize((side, side * image.height // image.width))
-            image.save(scratch / f"{side}-{pathlib.Path(name).stem}.png")
-            files.append(scratch / f"{side}-{pathlib.Path(name).stem}.png")
+        image = Image.open(files[-1]).convert("RGB")
+        for width in (1200, 300):
+            files.append(scratch / f"{width}-{pathlib.Path(name).stem}.png")
+            image.resize((width, width * image.height // image.width)).save(files[-1])
     cases = [{"file": str(file), "resize": 256, "crop": [224, 224], "interpolation": "bicubic", **LITE}
              for file in files]
     said = classify(program, model, [str(file) for file in files], "--preset", "efficientnet-lite")

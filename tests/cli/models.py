@@ -56,6 +56,16 @@ def data_dependent():
                  [tensor("rows", None, TensorProto.INT64)])
 
 
+def colours(dims, props, *more_inputs):
+    """The mean of each channel as the score of a class: red, green, blue."""
+    nodes = [helper.make_node("ReduceMean", ["image"], ["means"], axes=[2, 3], keepdims=0),
+             helper.make_node("Mul", ["means", "ten"], ["scores"])]
+    made = model(nodes, [tensor("image", dims), *more_inputs], [tensor("scores", None)],
+                 [constant("ten", 10)])
+    helper.set_model_props(made, props)
+    return made
+
+
 def endless():
     """A Loop of 2^62 rounds that adds 1 each time."""
     body = helper.make_graph(
@@ -137,6 +147,12 @@ def write_models(folder):
     save(folder, "data.onnx", data_dependent())
     save(folder, "declared.onnx", declared())
     save(folder, "endless.onnx", endless())
+    save(folder, "colours.onnx", colours(["batch", 3, 4, 4], {
+        "sardonyx.preset": "unit resize=fill", "sardonyx.labels": "red\ngreen\nlight\tblue\n"}))
+    save(folder, "plain-colours.onnx", colours(["batch", 3, "height", "width"], {}))
+    save(folder, "odd-colours.onnx", colours([2, 3, 4, 4], {
+        "sardonyx.preset": "sepia", "sardonyx.labels": "imagenet"}))
+    save(folder, "two-images.onnx", colours(["batch", 3, 4, 4], {}, tensor("other", ["batch"])))
     save(folder, "heavy.onnx", heavy())
     save(folder, "branches.onnx", branches())
     save(folder, "written_out.onnx", written_out())

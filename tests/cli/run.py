@@ -26,7 +26,7 @@ SKIPPED = 77
 TIMEOUT = 120
 # What differs from run to run, or follows from other parts of the project, for --update.
 VARYING = ((re.compile(r"\d+\.\d+( ms)"), r"{{\\d+\\.\\d+}}\1"),
-           (re.compile(r'("(?:load|best|median)": )[\d.e+-]+'), r"\1{{[\\d.e+-]+}}"),
+           (re.compile(r'("(?:load|best|median|decode|run)": )[\d.e+-]+'), r"\1{{[\\d.e+-]+}}"),
            (re.compile(r'("(?:steps|arena_\w+|naive_bytes|heap_peak|constant_bytes_copied)": )\d+'),
             r"\1{{\\d+}}"),
            (re.compile(r"^(steps|arena|unshared|copied) .*?(?= for | if | of |$)", re.M),

@@ -1,0 +1,2 @@
+"$SARDONYX" classify --help
+diff <("$SARDONYX" classify --help) <("$SARDONYX" help classify)
