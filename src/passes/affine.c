@@ -1,9 +1,11 @@
 /* affine.c - pass: y = x * scale + shift for each channel, where x is what a Conv, ConvTranspose, Gemm or
  * MatMul with constant weights makes, goes into the weights and the bias: BatchNormalization outside
- * training, and Mul, Div, Add and Sub with constants. Computed in double. */
+ * training, and Mul, Div, Add and Sub with constants. Computed in double. Layouts and products that other
+ * passes have chosen by then (sardonyx:Conv, sardonyx:MatMul) take them too. */
 #include <math.h>
 #include <string.h>
 
+#include "kernels/tail.h"
 #include "passes/passes.h"
 
 #define LARGEST ((size_t)1 << 26) /* weights of one node: they are held as doubles for a while */
@@ -15,6 +17,7 @@ typedef struct host {
     sdx_id data, weights, bias;
     sdx_dtype dtype;
     int64_t channels;
+    bool last;      /* the channels are the last axis of what it makes, not axis 1 */
     size_t inner;   /* weights behind one channel, which are scaled alike */
     size_t outer;   /* runs of all channels before: of a ConvTranspose or Gemm */
     int64_t groups; /* of a ConvTranspose: each has channels of its own */
@@ -55,11 +58,40 @@ static bool find_product(const sdx_rewrite *r, const sdx_node *node, host *h) {
     return !gemm || node->version >= 7;
 }
 
-static bool find_host(sdx_rewrite *r, sdx_id value, host *h) {
+/* sardonyx:Conv and sardonyx:MatMul, as long as their tail is empty. */
+static bool find_fused(const sdx_rewrite *r, const sdx_node *node, host *h) {
+    const sdx_const *w = sdx_constant_of(r, h->weights);
+    bool conv = strcmp(node->op_type, "Conv") == 0;
+    bool turned = conv || sdx_node_int(node, "transposed", 0) != 0;
+    if (sdx_node_input(node, 3) != SDX_NONE || sdx_node_int(node, "act", SDX_ACT_NONE)) return false;
+    h->op = conv ? "sardonyx:Conv" : "sardonyx:MatMul";
+    h->last = true;
+    h->groups = 1;
+    h->channels = w->dims[turned ? 0 : 1];
+    h->outer = turned ? 1 : (size_t)w->dims[0];
+    h->inner = turned ? sdx_dims_product(w->dims, 1, w->rank) : 1;
+    h->alpha = conv ? 1 : (double)sdx_node_float(node, "scale", 1);
+    return true;
+}
+
+/* The node that makes a value, if it is of a kind that may be a host. */
+static const sdx_node *maker_of(const sdx_rewrite *r, sdx_id value, bool *fused, bool *conv) {
     static const char *const ops[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
-    const sdx_node *node = NULL;
-    uint32_t k = 0;
-    for (; !node && k < SDX_COUNT(ops); k++) node = sdx_maker_if(r, value, ops[k]);
+    sdx_id maker = sdx_maker(r, value);
+    if (maker == SDX_NONE) return NULL;
+    const sdx_node *node = sdx_node_at(r->module, maker);
+    *fused = node->op && !node->dead && strcmp(node->domain, SDX_DOMAIN_FUSED) == 0;
+    for (uint32_t k = 0; k < SDX_COUNT(ops); k++) {
+        *conv = k < 2;
+        if (*fused ? strcmp(node->op_type, ops[k]) == 0 : sdx_maker_if(r, value, ops[k]) != NULL)
+            return node;
+    }
+    return NULL;
+}
+
+static bool find_host(sdx_rewrite *r, sdx_id value, host *h) {
+    bool fused, conv;
+    const sdx_node *node = maker_of(r, value, &fused, &conv);
     if (!node || node->input_count < 2 || sdx_sole_user(r, value) == SDX_NONE) return false;
     *h = (host){.id = sdx_maker(r, value), .data = node->inputs[0], .weights = node->inputs[1],
                 .bias = sdx_node_input(node, 2), .alpha = 1, .beta = 1};
@@ -69,7 +101,9 @@ static bool find_host(sdx_rewrite *r, sdx_id value, host *h) {
     h->dtype = w->dtype;
     if (w->dtype != SDX_DTYPE_FLOAT32 && w->dtype != SDX_DTYPE_FLOAT64) return false;
     if (w->count > LARGEST) return false;
-    if (!(k <= 2 ? find_conv(r, node, h) : find_product(r, node, h))) return false;
+    if (!(fused ? find_fused(r, node, h)
+                : conv ? find_conv(r, node, h) : find_product(r, node, h)))
+        return false;
     /* A bias for each channel, or one for all. */
     return !b || (b->rank <= 1 && (b->count == 1 || b->count == (size_t)h->channels));
 }
@@ -82,6 +116,8 @@ static bool batch_norm(sdx_rewrite *r, const sdx_node *node, const host *h, doub
     for (uint32_t o = 1; o < node->output_count; o++)
         if (node->outputs[o] != SDX_NONE) return false;
     if (sdx_node_int(node, "training_mode", 0) || !sdx_node_int(node, "spatial", 1)) return false;
+    /* It works along axis 1. */
+    if (h->last && sdx_build_rank(&r->build, node->inputs[0]) != 2) return false;
     for (uint32_t i = 1; i < 5; i++) {
         size_t count = 0;
         in[i] = sdx_constant_doubles(r, sdx_node_input(node, i), &count);
@@ -96,14 +132,16 @@ static bool batch_norm(sdx_rewrite *r, const sdx_node *node, const host *h, doub
     return true;
 }
 
-/* Whether a constant lies along the channels, axis 1 of `rank`; *step is 0 if it is one for all. */
-static bool along_channels(const sdx_const *constant, int32_t rank, int64_t channels, size_t *step) {
+/* Whether a constant lies along the channels of a value of that rank; *step is 0 if it is one for
+ * all. */
+static bool along_channels(const sdx_const *constant, int32_t rank, const host *h, size_t *step) {
+    int32_t axis = constant->rank - rank + (h->last ? rank - 1 : 1);
     *step = 0;
     if (constant->rank > rank) return false;
     if (constant->count == 1) return true;
     *step = 1;
     for (int32_t i = 0; i < constant->rank; i++)
-        if (constant->dims[i] != (i == constant->rank - rank + 1 ? channels : 1)) return false;
+        if (constant->dims[i] != (i == axis ? h->channels : 1)) return false;
     return true;
 }
 
@@ -116,7 +154,8 @@ static bool arithmetic(sdx_rewrite *r, const sdx_node *node, const host *h, sdx_
     if (!constant || constant->dtype != h->dtype || (other == 0 && op == 'D')) return false;
     if (node->version < 7 && node->attr_count) return false; /* broadcasts by attributes */
     int32_t rank = sdx_build_rank(&r->build, x);
-    if (rank < 2 || !along_channels(constant, rank, h->channels, &step)) return false;
+    if (!sdx_build_same_shape(&r->build, x, node->outputs[0])) return false;
+    if (rank < (h->last ? 1 : 2) || !along_channels(constant, rank, h, &step)) return false;
     const double *values = sdx_constant_doubles(r, node->inputs[other], &count);
     for (int64_t c = 0; values && c < h->channels; c++) {
         double v = values[step * (size_t)c];
@@ -154,12 +193,14 @@ static sdx_id scaled_bias(sdx_rewrite *r, const host *h, const double *scale, co
     return sdx_emit_floats(r, h->dtype, 1, &h->channels, to);
 }
 
-/* Attributes of the new node: those of the old; alpha and beta are in the weights. */
+/* Attributes of the new node: those of the old; factors are in the weights. */
 static uint32_t attributes(const sdx_node *node, sdx_attr *out, uint32_t most) {
     uint32_t count = 0;
-    for (uint32_t a = 0; a < node->attr_count && count < most; a++)
-        if (strcmp(node->attrs[a].name, "alpha") != 0 && strcmp(node->attrs[a].name, "beta") != 0)
+    for (uint32_t a = 0; a < node->attr_count && count < most; a++) {
+        const char *name = node->attrs[a].name;
+        if (strcmp(name, "alpha") != 0 && strcmp(name, "beta") != 0 && strcmp(name, "scale") != 0)
             out[count++] = node->attrs[a];
+    }
     return count;
 }
 

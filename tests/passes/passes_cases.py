@@ -320,6 +320,21 @@ fused("channels last already", "a = Conv(x, w) y = Transpose<perm=[0,2,3,1]>(a)"
 fused("channels last in between", "a = Conv<pads=[1,1,1,1]>(x, w) c = Transpose<perm=[0,2,3,1]>(a) "
       "m = MatMul(c, k) e = Transpose<perm=[0,3,1,2]>(m) y = Add(a, e)",
       "Conv MatMul Transpose", constants={**FEW, "k": draw(5, 5)})
+fused("layer scale and residual", "a = Conv<pads=[1,1,1,1]>(x, w) c = Transpose<perm=[0,2,3,1]>(a) "
+      "m = MatMul(c, k) e = Add(m, b) f = Transpose<perm=[0,3,1,2]>(e) g = Mul(f, scale) "
+      "y = Add(g, a)", "Conv MatMul Transpose",
+      constants={**FEW, "k": draw(5, 5), "scale": draw(5, 1, 1)})
+fused("scale of a product's columns", "a = MatMul(x, w) y = Mul(a, s)", "MatMul", level=2,
+      constants={"w": draw(6, 7), "s": draw(7)})
+fused("scale of a product's rows stays", "a = MatMul(x, w) y = Mul(a, s)", "MatMul Mul", level=2,
+      constants={"w": draw(6, 7), "s": draw(8, 1)})
+fused("a gemm with alpha, then a scale", "a = Gemm<alpha=0.5, transB=1>(x, w, c) d = Relu(a) "
+      "e = Gemm<alpha=3.0>(d, v) y = Div(e, s)", "MatMul MatMul", level=2, inputs="float[N,6] x",
+      outputs="float[N,4] y", shapes=((3, 6),),
+      constants={"w": draw(5, 6), "c": draw(5), "v": draw(5, 4), "s": draw(4, low=0.5)})
+fused("batch norm along another axis stays", "a = MatMul(x, w) y = BatchNormalization(a, s, b, m, v)",
+      "MatMul BatchNormalization", level=2, inputs="float[N,4,6] x", outputs="float[N,4,4] y",
+      shapes=((2, 4, 6),), constants={"w": draw(6, 4), **NORM})
 fused("norm before the conv", "c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) q = Add(s, c) "
       "n = BatchNormalization(q, g, b, mean, var) p = Relu(n) e = Conv(p, v) y = Add(e, q)",
       "Conv Sigmoid Add Affine Conv Transpose",
