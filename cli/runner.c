@@ -118,7 +118,7 @@ typedef struct load_settings {
     sdx_load_options model;
     sdx_program_options program;
     sdx_context_options context;
-    bool counts_heap;
+    bool counts_heap, import_only;
 } load_settings;
 
 /* One of the options after the model and the threads. */
@@ -134,6 +134,7 @@ static bool load_option(const char *option, load_settings *to) {
     else if (length == 5 && strncmp(option, "slice", 5) == 0)
         to->program.slice = number ? number : SDX_SLICE_OFF;
     else if (length == 4 && strncmp(option, "heap", 4) == 0) to->counts_heap = number != 0;
+    else if (length == 4 && strncmp(option, "only", 4) == 0) to->import_only = number != 0;
     else return false;
     return true;
 }
@@ -183,8 +184,10 @@ static void do_load(session *s, char **fields, size_t count) {
     long long start = now_ns(), imported = start;
     bool good = sdx_model_load_file(fields[1], &to.model, &s->model, &error) == SDX_STATUS_OK;
     imported = now_ns();
-    good = good && sdx_program_create(s->model, &to.program, &s->program, &error) == SDX_STATUS_OK &&
-           sdx_context_create(s->program, &to.context, &s->context, &error) == SDX_STATUS_OK;
+    if (!to.import_only)
+        good = good &&
+               sdx_program_create(s->model, &to.program, &s->program, &error) == SDX_STATUS_OK &&
+               sdx_context_create(s->program, &to.context, &s->context, &error) == SDX_STATUS_OK;
     long long end = now_ns();
     if (!good) {
         fail("%s", error.message);

@@ -190,6 +190,26 @@ void bench_add_warning(bench_results *r, size_t of, const char *format, ...) {
     bench_set_text(r, &r->warnings[at].text, line);
 }
 
+void bench_drop_empty(bench_results *r, size_t first) {
+    for (size_t i = r->case_count; i-- > first;) {
+        if (r->cases[i].series[METRIC_TIME].count > 0) continue;
+        free_case(&r->cases[i]);
+        memmove(&r->cases[i], &r->cases[i + 1], (r->case_count - i - 1) * sizeof *r->cases);
+        r->case_count--;
+        size_t kept = 0;
+        for (size_t w = 0; w < r->warning_count; w++) {
+            bench_warning warning = r->warnings[w];
+            if (warning.of == i) {
+                free_text(warning.text);
+                continue;
+            }
+            if (warning.of != BENCH_NONE && warning.of > i) warning.of--;
+            r->warnings[kept++] = warning;
+        }
+        r->warning_count = kept;
+    }
+}
+
 static sampled samples_of(const bench_case *c) {
     const bench_series *s = &c->series[METRIC_TIME];
     return (sampled){s->values, s->rounds, s->count};
@@ -209,6 +229,14 @@ void bench_add_ratio(bench_results *r, size_t of, size_t reference, bench_relati
 bool bench_statistics(const bench_case *c, bench_metric metric, statistics *out) {
     const bench_series *s = &c->series[metric];
     return statistics_of(s->values, s->count, out) && s->count > 0;
+}
+
+const bench_ratio *bench_main_ratio(const bench_results *r, size_t of) {
+    const bench_ratio *found = NULL;
+    if (r->cases[of].alternating) found = bench_find_ratio(r, of, RELATION_SCHEDULE);
+    for (int relation = 0; !found && relation < RELATION_BASELINE; relation++)
+        found = bench_find_ratio(r, of, (bench_relation)relation);
+    return found;
 }
 
 const bench_ratio *bench_find_ratio(const bench_results *r, size_t of, bench_relation relation) {
@@ -264,7 +292,8 @@ int bench_case_label(const bench_results *r, size_t index, bool whole, char *buf
     if (whole) memset(&v, 1, sizeof v);
     label to = {buffer, size, 0};
     if (size) buffer[0] = 0;
-    if (v.operation && r->what != BENCH_RUN) part(&to, "%s", c->operation);
+    bool told = r->what == BENCH_LOAD || c->engine == BENCH_NONE; /* else it is what all do */
+    if (v.operation && told) part(&to, "%s", c->operation);
     if (v.model && c->model != BENCH_NONE) part(&to, "%s", r->models[c->model].name);
     if (v.engine && c->engine != BENCH_NONE) part(&to, "%s", r->engines[c->engine].label);
     if (v.batch && c->batch > 0) part(&to, "batch %lld", (long long)c->batch);
@@ -287,4 +316,10 @@ int bench_case_key(const bench_results *r, size_t index, char *buffer, size_t si
                     (long long)c->batch, c->threads, c->optimize,
                     c->alternating ? "alternating" : "fixed",
                     c->preprocessed ? "image" : "plain");
+}
+
+__attribute__((weak)) bool bench_write_html(const bench_results *r, FILE *out) {
+    (void)r;
+    (void)out;
+    return false;
 }

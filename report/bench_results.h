@@ -184,6 +184,8 @@ void bench_add_skipped(bench_results *r, const char *engine, const char *model,
                        const char *setting, const char *reason, const char *install);
 void bench_add_warning(bench_results *r, size_t of, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Takes out the cases from `first` on that have no times; no ratio may refer to them. */
+void bench_drop_empty(bench_results *r, size_t first);
 /* Computes the ratio of two cases' times by their rounds and adds it. */
 void bench_add_ratio(bench_results *r, size_t of, size_t reference, bench_relation relation);
 
@@ -193,6 +195,9 @@ void bench_add_ratio(bench_results *r, size_t of, size_t reference, bench_relati
 bool bench_statistics(const bench_case *c, bench_metric metric, statistics *out);
 /* The ratio of a case to another one of that relation, or NULL. */
 const bench_ratio *bench_find_ratio(const bench_results *r, size_t of, bench_relation relation);
+/* The one to show where there is room for one: over fixed for an alternating case, else over Sardonyx
+ * or what else it is measured beside; NULL: none. */
+const bench_ratio *bench_main_ratio(const bench_results *r, size_t of);
 /* "resnet50, batch 8, 2 threads, level 0, alternating": what tells cases apart. Parts that all cases
  * share are left out, unless `whole`. Returns the length, as snprintf. */
 int bench_case_label(const bench_results *r, size_t index, bool whole, char *buffer, size_t size);

@@ -30,7 +30,7 @@ peers_requirements=$root/tools/requirements-peers.txt
 # "package" is satisfied by that Debian package alone, "package=command" also
 # by a command of that name from any other source.
 build_packages=(gcc=cc libc6-dev make=make cmake=cmake ninja-build=ninja
-    libcmocka-dev libpcre2-dev
+    libcmocka-dev libpcre2-dev libcjson-dev
     libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev)
 python_packages=(python3-venv)
 # torch works with the plain BLAS too, but exports transformers five times

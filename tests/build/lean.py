@@ -34,7 +34,7 @@ def build(folder, compiler):
     for command in (
             ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", f"-DCMAKE_C_COMPILER={compiler}",
              "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0", "-DSARDONYX_TESTS=OFF",
-             "-DSARDONYX_PCRE2=OFF", "-DSARDONYX_IMAGE=OFF"],
+             "-DSARDONYX_PCRE2=OFF", "-DSARDONYX_IMAGE=OFF", "-DSARDONYX_CJSON=OFF"],
             ["cmake", "--build", folder, "--target", "sardonyx", "sardonyx_shared"]):
         done = subprocess.run(command, capture_output=True, text=True)
         log += done.stdout + done.stderr

@@ -1,0 +1,21 @@
+/* bench_process.h - one whole process, from start to exit, and what the system says about it. */
+#ifndef SDX_CLI_BENCH_PROCESS_H
+#define SDX_CLI_BENCH_PROCESS_H
+
+#include <stdbool.h>
+
+#include "bench_results.h"
+
+typedef struct process_facts {
+    double figures[METRIC_COUNT]; /* NaN: not available */
+    int status;                   /* of wait4 */
+} process_facts;
+
+/* Runs a command with the file `in` as standard input, and `out` and `log` to write to; false with a
+ * problem where it could not be started or waited for. */
+bool process_measure(char *const *argv, const char *in, const char *out, const char *log,
+                     process_facts *facts, char *problem, size_t size);
+/* Why hardware counters are not available here; "" where they are. */
+void counters_missing(char *reason, size_t size);
+
+#endif

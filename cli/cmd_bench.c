@@ -1,0 +1,307 @@
+/* cmd_bench.c - `sardonyx bench`: options, the order of things, and the files that come out.
+ * bench.h lists who measures. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+static const char help[] =
+    "usage: sardonyx bench MODEL.. [--what load|run|program] [--batch LIST] [--threads LIST]\n"
+    "                      [--optimize LIST] [--schedule fixed|alternating] [--against LIST]\n"
+    "                      [--dim NAME=N].. [--command LABEL=COMMAND].. [--seed N]\n"
+    "                      [--warmup S] [--time S] [--memory S] [--rounds N]\n"
+    "                      [--rtol R] [--atol A] [--peers DIR] [--title TEXT] [--quiet]\n"
+    "                      [--json FILE] [--csv FILE] [--markdown FILE] [--html FILE]\n"
+    "                      [--save FILE] [--compare FILE] [--fail-if slower:P%]\n\n"
+    "Measures models, alone or beside other engines. All get the same inputs, outputs are compared\n"
+    "first (who disagrees is not timed), and then all take turns in random order.\n\n"
+    "  --what W           load: reading a model and making it ready, and the memory of that;\n"
+    "                     run (default): running it, first and again and again;\n"
+    "                     program: whole processes from start to exit\n"
+    "  --batch LIST       batch sizes, such as 1,8,16 (default 1): every dimension that the model\n"
+    "                     leaves open and --dim does not name\n"
+    "  --threads LIST     numbers of threads (default 1); 0: as many as each engine likes\n"
+    "  --optimize LIST    optimisation levels 0 to 3 (default 3, and a peer's own)\n"
+    "  --schedule S       fixed (default), or alternating: batch sizes in turn in one process,\n"
+    "                     beside each alone in its own\n"
+    "  --against LIST     other engines: ort, openvino, torch, tract, mnn, ncnn, rust-ort, or all;\n"
+    "                     what is missing is listed with how to install it\n"
+    "  --dim NAME=N       the size of a named dimension\n"
+    "  --command L=C      with --what program: another command to time, called L\n"
+    "  --warmup S, --time S, --memory S\n"
+    "                     seconds for each case (default 2, 5 and 2; memory: with load)\n"
+    "  --rounds N         at least so many rounds, whatever the time (default 5)\n"
+    "  --seed N           of inputs and order (default 1)\n"
+    "  --rtol R, --atol A how far outputs may be apart (default 1e-3, 1e-4)\n"
+    "  --peers DIR        folder of the other engines' runners (docs/peer-protocol.md)\n"
+    "  --json, --csv, --markdown, --html FILE\n"
+    "                     the results, beside the table on standard output; - is standard output\n"
+    "                     in place of the table\n"
+    "  --title TEXT       heading of the page\n"
+    "  --quiet            no progress on the terminal\n"
+    "  --save FILE        as --json: a baseline for --compare\n"
+    "  --compare FILE     say what became slower or faster since\n"
+    "  --fail-if slower:P%  exit 1 where a case is slower than the baseline by more than that, and\n"
+    "                     not by chance\n\n"
+    "Interrupted, it writes what it has measured until then.\n\n"
+    "example: sardonyx bench resnet50.onnx --batch 1,8 --threads 1,2 --against ort,openvino\n"
+    "example: sardonyx bench a.onnx b.onnx --what load --html load.html\n"
+    "example: sardonyx bench net.onnx --compare before.json --fail-if slower:5%\n";
+
+/* ---- options -------------------------------------------------------------------------------------- */
+
+/* A list such as 1,8,16 (NULL: none); false after a message. */
+static bool parse_list(const char *name, const char *given, int64_t low, int64_t high,
+                       number_list *list) {
+    const char *at = given;
+    while (at && *at) {
+        char *end;
+        errno = 0;
+        long long number = strtoll(at, &end, 10);
+        bool good = errno == 0 && end != at && number >= low && number <= high &&
+                    (*end == 0 || (*end == ',' && end[1])) &&
+                    list->count < sizeof list->items / sizeof *list->items;
+        for (size_t i = 0; good && i < list->count; i++) good = list->items[i] != number;
+        if (!good) {
+            usage_error(&cmd_bench, "%s is '%s', expected different numbers from %lld to %lld such as "
+                        "%lld,%lld", name, given, (long long)low, (long long)high, (long long)low,
+                        (long long)low + 1);
+            return false;
+        }
+        list->items[list->count++] = number;
+        at = end + (*end == ',');
+    }
+    return true;
+}
+
+/* "slower:5%" or "slower:1.5%". */
+static bool parse_fail_if(bench_options *o) {
+    o->fail_slower = (double)NAN;
+    if (!o->fail_if) return true;
+    char *end = NULL;
+    double percent = strncmp(o->fail_if, "slower:", 7) == 0 ? strtod(o->fail_if + 7, &end) : -1;
+    bool good = end && end != o->fail_if + 7 && strcmp(end, "%") == 0 && percent >= 0 &&
+                isfinite(percent);
+    if (!good) usage_error(&cmd_bench, "--fail-if is '%s', expected slower:P%%", o->fail_if);
+    else if (!o->compare) usage_error(&cmd_bench, "--fail-if needs --compare FILE");
+    o->fail_slower = percent / 100;
+    return good && o->compare;
+}
+
+static bool check_options(bench_options *o) {
+    if (o->models.count == 0 && o->commands.count == 0)
+        usage_error(&cmd_bench, "no model given");
+    else if (o->commands.count && o->what != BENCH_PROGRAM)
+        usage_error(&cmd_bench, "--command is for --what program");
+    else if (o->schedule == 1 && o->what != BENCH_RUN)
+        usage_error(&cmd_bench, "--schedule is for --what run");
+    else if (o->batches.count > 16 && o->schedule == 1)
+        usage_error(&cmd_bench, "--schedule alternating takes 16 batch sizes at most");
+    else return true;
+    return false;
+}
+
+static bool parse(bench_options *o, int argc, char **argv) {
+    const option options[] = {
+        {.name = "--what", .kind = OPTION_CHOICE, .to = &o->what, .choices = "load|run|program"},
+        {.name = "--batch", .kind = OPTION_TEXT, .to = &o->batch_text},
+        {.name = "--threads", .kind = OPTION_TEXT, .to = &o->threads_text},
+        {.name = "--optimize", .kind = OPTION_TEXT, .to = &o->optimize_text},
+        {.name = "--schedule", .kind = OPTION_CHOICE, .to = &o->schedule, .choices = "fixed|alternating"},
+        {.name = "--against", .kind = OPTION_TEXT, .to = &o->against},
+        {.name = "--dim", .kind = OPTION_LIST, .to = &o->dim_texts},
+        {.name = "--command", .kind = OPTION_LIST, .to = &o->commands},
+        {.name = "--warmup", .kind = OPTION_NUMBER, .to = &o->warmup},
+        {.name = "--time", .kind = OPTION_NUMBER, .to = &o->time},
+        {.name = "--memory", .kind = OPTION_NUMBER, .to = &o->memory},
+        {.name = "--rounds", .kind = OPTION_INTEGER, .to = &o->min_rounds, .low = 1, .high = 1000000},
+        {.name = "--seed", .kind = OPTION_INTEGER, .to = &o->seed, .low = 0, .high = INT64_MAX},
+        {.name = "--rtol", .kind = OPTION_NUMBER, .to = &o->rtol},
+        {.name = "--atol", .kind = OPTION_NUMBER, .to = &o->atol},
+        {.name = "--peers", .kind = OPTION_TEXT, .to = &o->peers_folder},
+        {.name = "--title", .kind = OPTION_TEXT, .to = &o->title},
+        {.name = "--quiet", .kind = OPTION_FLAG, .to = &o->quiet},
+        {.name = "--json", .kind = OPTION_TEXT, .to = &o->json},
+        {.name = "--csv", .kind = OPTION_TEXT, .to = &o->csv},
+        {.name = "--markdown", .kind = OPTION_TEXT, .to = &o->markdown},
+        {.name = "--html", .kind = OPTION_TEXT, .to = &o->html},
+        {.name = "--save", .kind = OPTION_TEXT, .to = &o->save},
+        {.name = "--compare", .kind = OPTION_TEXT, .to = &o->compare},
+        {.name = "--fail-if", .kind = OPTION_TEXT, .to = &o->fail_if},
+    };
+    if (!parse_arguments(&cmd_bench, argc, argv, options, sizeof options / sizeof *options, &o->models) ||
+        !dims_parse(&o->dims, &o->dim_texts, &cmd_bench) ||
+        !parse_list("--batch", o->batch_text, 1, 1 << 20, &o->batches) ||
+        !parse_list("--threads", o->threads_text, 0, 1024, &o->threads) ||
+        !parse_list("--optimize", o->optimize_text, 0, 3, &o->levels) || !parse_fail_if(o))
+        return false;
+    for (size_t i = 0; i < o->commands.count; i++) {
+        const char *equals = strchr(o->commands.items[i], '=');
+        if (equals && equals != o->commands.items[i] && equals[1]) continue;
+        usage_error(&cmd_bench, "--command is '%s', expected LABEL=COMMAND", o->commands.items[i]);
+        return false;
+    }
+    if (o->threads.count == 0) o->threads = (number_list){.items = {1}, .count = 1};
+    return check_options(o);
+}
+
+static void free_options(bench_options *o) {
+    text_list_free(&o->models);
+    text_list_free(&o->dim_texts);
+    text_list_free(&o->commands);
+    dims_free(&o->dims);
+}
+
+/* The command line again, words with blanks in quotes. */
+static void note_command(bench_results *r, int argc, char **argv) {
+    text line = {0};
+    text_add(&line, "sardonyx");
+    for (int i = 0; i < argc; i++) {
+        bool plain = argv[i][0] && !strpbrk(argv[i], " \t\n'\"$&;|<>()*?\\`");
+        text_add(&line, plain ? " %s" : " '%s'", argv[i]);
+    }
+    bench_set_text(r, &r->command, line.data);
+    text_free(&line);
+}
+
+/* ---- the scratch folder --------------------------------------------------------------------------- */
+
+static bool make_scratch(bench *b) {
+    const char *where = getenv("TMPDIR");
+    int length = snprintf(b->scratch, sizeof b->scratch, "%s/sardonyx-bench-XXXXXX",
+                          where && where[0] ? where : "/tmp");
+    if (length > 0 && (size_t)length < sizeof b->scratch && mkdtemp(b->scratch)) return true;
+    complain("cannot make a folder in %s: %s", where && where[0] ? where : "/tmp", strerror(errno));
+    b->scratch[0] = 0;
+    return false;
+}
+
+/* Its files, and folders of files one level down. */
+static void remove_folder(const char *path, int depth) {
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char inside[700];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        int length = snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
+        if (length < 0 || (size_t)length >= sizeof inside) continue;
+        if (unlink(inside) != 0 && depth < 8) remove_folder(inside, depth + 1);
+    }
+    if (folder) closedir(folder);
+    rmdir(path);
+}
+
+/* ---- results --------------------------------------------------------------------------------------- */
+
+typedef bool printer(const bench_results *r, FILE *out);
+
+/* To a file beside it that takes its name when it is whole: there is never half a file. */
+static int write_file(const bench_results *r, const char *path, printer *print) {
+    if (strcmp(path, "-") == 0) return print(r, stdout) ? EXIT_OK : EXIT_BAD_INPUT;
+    text part = {0};
+    text_add(&part, "%s.%ld.part", path, (long)getpid());
+    FILE *file = part.data ? fopen(part.data, "w") : NULL;
+    bool good = file && print(r, file) && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    if (file && fclose(file) != 0) good = false;
+    if (good) good = rename(part.data, path) == 0;
+    if (!good) {
+        complain("cannot write %s: %s", path, errno ? strerror(errno) : "no memory");
+        if (part.data) unlink(part.data);
+    }
+    text_free(&part);
+    return good ? EXIT_OK : EXIT_BAD_INPUT;
+}
+
+static int write_results(const bench *b) {
+    const bench_options *o = &b->o;
+    const struct {
+        const char *path;
+        printer *print;
+    } outputs[] = {{o->json, bench_write_json}, {o->save, bench_write_json},
+                   {o->csv, bench_write_csv}, {o->markdown, bench_write_markdown},
+                   {o->html, bench_write_html}};
+    int code = EXIT_OK;
+    bool table = true;
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        if (!outputs[i].path) continue;
+        table = table && strcmp(outputs[i].path, "-") != 0;
+        int one = write_file(&b->r, outputs[i].path, outputs[i].print);
+        if (one != EXIT_OK) code = one;
+    }
+    if (table && !bench_write_text(&b->r, stdout)) code = EXIT_BAD_INPUT;
+    return code;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------- */
+
+static int measure(bench *b) {
+    static int (*const kinds[])(bench *) = {bench_measure_load, bench_measure_run,
+                                            bench_measure_program};
+    int code = EXIT_OK;
+    if (!models_describe(b, &code)) return code;
+    if (!peers_find(b)) return b->r.no_memory ? out_of_memory() : EXIT_BAD_INPUT;
+    watch_start(&b->watch);
+    code = kinds[b->r.what](b);
+    watch_finish(&b->watch, &b->r);
+    progress_clear(&b->progress);
+    return code;
+}
+
+static int report(bench *b) {
+    b->r.interrupted = interrupted();
+    int compared = EXIT_OK;
+    if (b->o.compare) compared = baseline_compare(&b->r, b->o.compare);
+    int code = write_results(b);
+    if (code == EXIT_OK) code = compared;
+    if (code != EXIT_OK) return code;
+    if (b->r.interrupted) complain("interrupted; what was measured until then is kept");
+    if (!b->r.interrupted && b->r.case_count == 0) {
+        complain("nothing could be measured");
+        return EXIT_BAD_INPUT;
+    }
+    for (size_t i = 0; i < b->r.ratio_count; i++)
+        if (b->r.ratios[i].fails) code = EXIT_NO;
+    return b->r.interrupted ? EXIT_NO : code;
+}
+
+static int run(int argc, char **argv) {
+    bench b = {.o = {.what = BENCH_RUN, .warmup = 2, .time = 5, .memory = 2, .rtol = 1e-3,
+                     .atol = 1e-4, .seed = 1, .min_rounds = 5}};
+    int code = EXIT_USAGE;
+    bool good = parse(&b.o, argc, argv);
+    bench_results_init(&b.r, (bench_what)b.o.what);
+    if (good) {
+        code = EXIT_OK;
+        if (!json_can_read()) {
+            complain("this build has no cJSON, which bench reads answers with");
+            code = EXIT_UNSUPPORTED;
+        }
+        if (code == EXIT_OK && b.o.compare) code = baseline_check(b.o.compare);
+        if (code == EXIT_OK && !make_scratch(&b)) code = EXIT_BAD_INPUT;
+    }
+    if (good && code == EXIT_OK) {
+        b.r.warmup_s = b.o.warmup;
+        b.r.time_s = b.o.time;
+        b.r.memory_s = b.o.memory;
+        b.r.seed = b.random = (uint64_t)b.o.seed;
+        b.r.fail_slower = b.o.fail_slower;
+        bench_set_text(&b.r, &b.r.title, b.o.title);
+        note_command(&b.r, argc, argv);
+        machine_describe(&b.r);
+        catch_interrupts();
+        code = measure(&b);
+        if (code == EXIT_OK) code = report(&b);
+    }
+    peers_free(&b);
+    if (b.scratch[0]) remove_folder(b.scratch, 0);
+    bench_results_free(&b.r);
+    free_options(&b.o);
+    return code;
+}
+
+const command cmd_bench = {"bench", "measure models, alone or beside other engines", help, run, false};
