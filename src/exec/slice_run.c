@@ -21,13 +21,19 @@ static uint64_t constant_bytes(const sdx_program *program) {
     return sum;
 }
 
+/* Steps on a few rows leave threads without work and vectors half full: so many samples for each thread,
+ * where they fit a part of the cache. */
+#define SAMPLES_A_THREAD 2
+
 /* Every slice reads all weights once more, unless the cache keeps them; twice as many samples at a time
  * halve a sample's share of that. It pays as long as that share is more than what a sample itself moves,
  * and is worth a little memory: a part of what the weights take. Slices that fill a small part of the
  * cache only would save nothing at all. */
-static int64_t best_size(uint64_t weights, uint64_t sample) {
+static int64_t best_size(uint64_t weights, uint64_t sample, uint32_t threads) {
     uint64_t cache = sdx_cache_bytes("");
     int64_t size = 1;
+    while (size < SAMPLES_A_THREAD * (int64_t)threads && sample <= cache / 4 / (uint64_t)size)
+        size *= 2;
     while (size < INT64_MAX / 4 && sample <= cache / 32 / (uint64_t)size) size *= 2;
     if (weights <= cache / 2) return size;
     uint64_t room = weights / 4 > cache / 8 ? weights / 4 : cache / 8;
@@ -55,7 +61,8 @@ static sdx_status choose_size(sdx_context *context, const int64_t *symbols, int6
         context->bound = false;
         sdx_expr_evaluate(program->pool, context->symbols, context->results);
         SDX_TRY(sdx_context_plan(context, error));
-        context->slice_size = best_size(constant_bytes(program), context->needs.arena);
+        context->slice_size = best_size(constant_bytes(program), context->needs.arena,
+                                        sdx_pool_threads(context->pool));
     }
     *size = context->slice_size;
     return SDX_STATUS_OK;
