@@ -9,7 +9,7 @@
 static const char help[] =
     "usage: sardonyx plan MODEL [--dim NAME=N].. [--order search|given] [--in-place on|off]\n"
     "                     [--views on|off] [--concat on|off] [--slice N|off|auto]\n"
-    "                     [--symbolic] [OPTION]..\n"
+    "                     [--optimize 0|1|2|3] [--symbolic] [OPTION]..\n"
     "       sardonyx plan PROBLEM.csv [OPTION]..\n"
     "       sardonyx plan --list\n\n"
     "options: [--strategy NAME|all|given|exec:COMMAND].. [--align BYTES] [--capacity BYTES]\n"
@@ -24,6 +24,7 @@ static const char help[] =
     "  --views off        Reshape, Slice, Split and the like copy\n"
     "  --concat off       the inputs of Concat are not written in place\n"
     "  --slice N          as in `sardonyx run`; off: the arena of the whole batch\n"
+    "  --optimize L       optimisation level of the program that is planned (default 3)\n"
     "  --symbolic         one plan for all sizes: sizes and offsets as expressions\n"
     "  --strategy NAME    one of --list, may be given several times; default: best\n"
     "  --strategy all     every strategy in turn\n"
@@ -203,7 +204,7 @@ static int check_usage(const text_list *files, const text_list *names) {
 }
 
 static int run(int argc, char **argv) {
-    plan_session session = {.options = {.struct_size = sizeof session.options}};
+    plan_session session = {.options = {.struct_size = sizeof session.options}, .optimize = 3};
     text_list files = {0}, names = {0};
     int64_t capacity = 0, align = 0, seed = 0;
     double limit = 10;
@@ -219,6 +220,7 @@ static int run(int argc, char **argv) {
         {.name = "--views", .kind = OPTION_CHOICE, .to = &views, .choices = "on|off"},
         {.name = "--concat", .kind = OPTION_CHOICE, .to = &concat, .choices = "on|off"},
         {.name = "--slice", .kind = OPTION_TEXT, .to = &slice},
+        {.name = "--optimize", .kind = OPTION_INTEGER, .to = &session.optimize, .low = 0, .high = 3},
         {.name = "--svg", .kind = OPTION_TEXT, .to = &session.svg},
         {.name = "--html", .kind = OPTION_TEXT, .to = &session.html},
         {.name = "--symbolic", .kind = OPTION_FLAG, .to = &session.symbolic},

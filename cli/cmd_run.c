@@ -9,8 +9,8 @@
 static const char help[] =
     "usage: sardonyx run MODEL [--input NAME=FILE.npy|.pb].. [--random SEED] [--dim NAME=N]..\n"
     "                    [--output DIR] [--format npy|pb] [--threads N] [--cpus LIST]\n"
-    "                    [--optimize 0|1|2|3] [--repeat N] [--slice N|off|auto]\n"
-    "                    [--profile FILE] [--json]\n\n"
+    "                    [--optimize 0|1|2|3] [--winograd on|off] [--repeat N]\n"
+    "                    [--slice N|off|auto] [--profile FILE] [--json]\n\n"
     "Runs a model and prints a summary of each output.\n\n"
     "  --input NAME=FILE  an input from a .npy file, or from a .pb file that holds what the model\n"
     "                     declares: a TensorProto, SequenceProto or OptionalProto\n"
@@ -24,6 +24,7 @@ static const char help[] =
     "                     as --cpus names, else as many as the process may use)\n"
     "  --cpus LIST        CPUs for them, in turn, such as 0,2-3\n"
     "  --optimize L       optimisation level (default 3)\n"
+    "  --winograd off     3x3 convolutions multiply as they are written: more exact, slower\n"
     "  --repeat N         run N times; the best and the median time are printed\n"
     "  --slice N          run a batch N samples at a time, where samples do not touch one another;\n"
     "                     off: whole, auto (default): as many as suit the machine's caches\n"
@@ -39,6 +40,7 @@ typedef struct run_options {
     const char *model, *output, *profile, *slice_text, *cpus_text;
     bool json;
     int format; /* 0 npy, 1 pb */
+    int winograd; /* 0 on, 1 off */
     int64_t seed, threads, optimize, repeat; /* seed -1: no random inputs */
     int64_t slice;
     cpu_list cpus;
@@ -61,6 +63,7 @@ static bool parse(run_options *o, int argc, char **argv) {
         {.name = "--format", .kind = OPTION_CHOICE, .to = &o->format, .choices = "npy|pb"},
         {.name = "--threads", .kind = OPTION_INTEGER, .to = &o->threads, .low = 1, .high = 1024},
         {.name = "--optimize", .kind = OPTION_INTEGER, .to = &o->optimize, .low = 0, .high = 3},
+        {.name = "--winograd", .kind = OPTION_CHOICE, .to = &o->winograd, .choices = "on|off"},
         {.name = "--repeat", .kind = OPTION_INTEGER, .to = &o->repeat, .low = 1, .high = 1000000},
         {.name = "--cpus", .kind = OPTION_TEXT, .to = &o->cpus_text},
         {.name = "--slice", .kind = OPTION_TEXT, .to = &o->slice_text},
@@ -302,7 +305,8 @@ static int run_model(run_session *s, const run_options *o) {
     sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given()};
     sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)o->optimize,
                                    .fixed = o->dims.items, .fixed_count = o->dims.count,
-                                   .slice = o->slice, .threads = thread_count(o)};
+                                   .slice = o->slice, .threads = thread_count(o),
+                                   .kernels = o->winograd ? SDX_KERNELS_NO_WINOGRAD : 0};
     sdx_context_options context = {.struct_size = sizeof context, .threads = thread_count(o),
                                    .cpus = o->cpus.items, .cpu_count = o->cpus.count,
                                    .seed = o->seed > 0 ? (uint64_t)o->seed : 0};

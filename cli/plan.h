@@ -33,7 +33,7 @@ typedef struct plan_session {
     sdx_context *context;
     dim_list dims;
     uint32_t memory; /* SDX_MEMORY_* */
-    int64_t slice;   /* as in sdx_program_options */
+    int64_t slice, optimize; /* as in sdx_program_options */
     bool symbolic;   /* expressions in place of a problem in bytes */
 } plan_session;
 

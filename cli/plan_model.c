@@ -40,7 +40,7 @@ int plan_load_model(plan_session *s) {
         return report_error(s->path, &error);
     if (!dims_check(&s->dims, s->model)) return EXIT_USAGE;
     if (!s->symbolic && !sizes_complete(s)) return EXIT_USAGE;
-    sdx_program_options program = {.struct_size = sizeof program, .optimize = 3,
+    sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)s->optimize,
                                    .memory = s->memory, .strategy = NULL,
                                    .fixed = s->dims.items, .fixed_count = s->dims.count,
                                    .slice = s->slice};

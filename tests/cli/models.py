@@ -48,6 +48,15 @@ def linear():
     return made
 
 
+def conv3():
+    """relu(conv(x)), 3x3 and large enough for Winograd's way."""
+    weights = (np.arange(32 * 32 * 9, dtype=np.float32).reshape(32, 32, 3, 3) % 13 - 6) / 50
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]),
+             helper.make_node("Relu", ["c"], ["y"], "relu")]
+    return model(nodes, [tensor("x", [1, 32, 32, 32])], [tensor("y", [1, 32, 32, 32])],
+                 [constant("w", weights)])
+
+
 def data_dependent():
     """The shape of nz follows from the data; cut, of rank 1, is as long as nz is wide."""
     nodes = [helper.make_node("NonZero", ["x"], ["nz"], "find"),
@@ -144,6 +153,7 @@ def one_node(kind, types, outputs, inputs=None, **attributes):
 
 def write_models(folder):
     save(folder, "linear.onnx", linear())
+    save(folder, "conv3.onnx", conv3())
     save(folder, "data.onnx", data_dependent())
     save(folder, "declared.onnx", declared())
     save(folder, "endless.onnx", endless())
