@@ -1,14 +1,26 @@
-/* tails.c - what follows a packed convolution or product and touches each result once goes into its
- * tail: a bias, the sum with another value (the residual of a block), an activation. */
+/* tails.c - what follows a convolution or a packed product and touches each result once goes into its
+ * tail: a bias, the sum with another value (the residual of a block), an activation. A Conv that has kept
+ * its layout becomes a sardonyx:PlainConv by it. */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/tail.h"
 #include "passes/passes.h"
 
+static bool is_fused(const sdx_node *node) { return strcmp(node->domain, SDX_DOMAIN_FUSED) == 0; }
+
+/* On planes: channels are not the last axis. */
+static bool is_plain_conv(const sdx_node *node) {
+    return strcmp(node->op_type, is_fused(node) ? "PlainConv" : "Conv") == 0 &&
+           (is_fused(node) || !node->domain[0]);
+}
+
 /* Operators with a tail; where they have a bias and an addend, these are inputs 2 and 3. */
-static bool has_tail(const sdx_node *node) {
-    if (node->dead || !node->op || strcmp(node->domain, SDX_DOMAIN_FUSED) != 0) return false;
+static bool has_tail(const sdx_rewrite *r, const sdx_node *node) {
+    if (node->dead || !node->op) return false;
+    if (is_plain_conv(node))
+        return sdx_value_at(r->module, node->outputs[0])->type.dtype == SDX_DTYPE_FLOAT32;
+    if (!is_fused(node)) return false;
     return strcmp(node->op_type, "Conv") == 0 || strcmp(node->op_type, "MatMul") == 0 ||
            strcmp(node->op_type, "Affine") == 0;
 }
@@ -67,6 +79,11 @@ static bool absorb(sdx_rewrite *r, sdx_id id, sdx_id user, const sdx_id in[4],
     sdx_id out = sdx_node_at(r->module, user)->outputs[0], made = SDX_NONE;
     sdx_node copy = node;
     copy.input_count = has_addend(&node) ? 4 : node.input_count;
+    if (is_plain_conv(&node)) {
+        copy.op_type = "PlainConv";
+        copy.domain = SDX_DOMAIN_FUSED;
+        copy.version = 1;
+    }
     copy.attrs = sdx_arena_array(&r->module->arena, (size_t)node.attr_count + 4,
                                  sizeof *copy.attrs);
     if (!copy.attrs) return false;
@@ -91,7 +108,7 @@ static bool take_sum(sdx_rewrite *r, sdx_id id, sdx_id user, sdx_id in[4]) {
     if (other == own || !sdx_build_same_shape(&r->build, own, result)) return false;
     const sdx_type *type = sdx_build_type(&r->build, own);
     const sdx_const *constant = sdx_constant_of(r, other);
-    if (constant && in[2] == SDX_NONE && in[3] == SDX_NONE && constant->rank > 0 &&
+    if (constant && !is_plain_conv(node) && in[2] == SDX_NONE && in[3] == SDX_NONE && constant->rank > 0 &&
         constant->rank <= type->rank &&
         (size_t)constant->dims[constant->rank - 1] == constant->count &&
         sdx_expr_is(type->dims[type->rank - 1], constant->dims[constant->rank - 1])) {
@@ -106,7 +123,7 @@ static bool take_sum(sdx_rewrite *r, sdx_id id, sdx_id user, sdx_id in[4]) {
 /* One step: what reads the node's result goes into it. */
 static bool extend(sdx_rewrite *r, sdx_id id) {
     const sdx_node *node = sdx_node_at(r->module, id);
-    if (!has_tail(node) || sdx_node_int(node, "act", SDX_ACT_NONE) != SDX_ACT_NONE) return false;
+    if (!has_tail(r, node) || sdx_node_int(node, "act", SDX_ACT_NONE) != SDX_ACT_NONE) return false;
     sdx_id user = sdx_sole_user(r, node->outputs[0]);
     if (user == SDX_NONE) return false;
     const sdx_node *next = sdx_node_at(r->module, user);

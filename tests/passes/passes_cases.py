@@ -281,6 +281,20 @@ fused("a block with a residual", "a = Conv<pads=[1,1,1,1]>(x, w, b) c = Relu(a) 
       "f = Add(e, c) y = Relu(f)", "Conv Conv Transpose", constants=FEW)
 fused("two branches", "a = Conv<pads=[1,1,1,1]>(x, w, b) e = Conv(a, v) f = Conv(a, v2) "
       "y = Add(e, f)", "Conv Conv Conv Transpose", constants={**FEW, "v2": draw(5, 5, 1, 1)})
+fused("conv that keeps its layout, and relu", "a = Conv<pads=[1,1,1,1]>(x, w, b) y = Relu(a)", "PlainConv",
+      constants=FEW, level=2)
+fused("a block with a residual, planes", "a = Conv<pads=[1,1,1,1]>(x, w, b) c = Relu(a) e = Conv(c, v) "
+      "f = Add(e, c) y = Relu(f)", "PlainConv PlainConv", constants=FEW, level=2)
+fused("two branches of planes", "a = Conv<pads=[1,1,1,1]>(x, w, b) e = Conv(a, v) f = Conv(a, v2) "
+      "g = Add(e, f) y = HardSwish(g)", "Conv Conv PlainConv",
+      constants={**FEW, "v2": draw(5, 5, 1, 1)}, level=2)
+fused("a line of the image is no bias", "a = Conv<pads=[1,1,1,1]>(x, w, b) y = Add(a, s)", "Conv Add",
+      constants={**FEW, "s": draw(6)}, inputs="float[N,3,8,6] x", shapes=((2, 3, 8, 6),), level=2)
+fused("conv along one axis", "a = Conv<pads=[1,1]>(x, w, b) c = Add(a, x) y = Swish<alpha=1.5>(c)",
+      "PlainConv", inputs="float[N,4,9] x", shapes=((2, 4, 9), (1, 4, 9)), outputs="float[A,B,C] y",
+      constants={"w": draw(4, 4, 3), "b": draw(4)}, opset=24)
+fused("conv with weights from outside", "a = Conv(x, x) y = Relu(a)", "PlainConv",
+      inputs="float[N,3,8,6] x", shapes=((3, 3, 8, 6),), reference=False)
 fused("depthwise", "a = Conv(x, w) y = Conv<group=5, pads=[1,1,1,1], strides=[2,2]>(a, d)",
       "Conv Conv Transpose", constants=FEW)
 fused("squeeze and excite", "a = Conv(x, w) m = GlobalAveragePool(a) n = Conv(m, v, b) "
