@@ -10,7 +10,7 @@ typedef struct rows_job {
     size_t ring;  /* rows of x after which it begins again */
     size_t first; /* row of results that out begins with */
     size_t band;  /* rows of results at a time */
-    float *out;
+    float *out, *sums;
     const sdx_tail *tail;
 } rows_job;
 
@@ -41,6 +41,7 @@ static void one_band(const rows_job *j, size_t row, size_t count) {
                          .bias = j->packed + taps * s->channels,
                          .out = j->out + (row - j->first) * line,
                          .addend = j->tail->addend ? j->tail->addend + row * line : NULL,
+                         .sums = j->sums ? j->sums + (row - j->first) * s->channels : NULL,
                          .act = j->tail->act, .a = j->tail->a, .b = j->tail->b};
     sdx_kernels_get()->f32_depthwise(&job);
 }
@@ -53,8 +54,8 @@ static void some_rows(void *arg, size_t begin, size_t end) {
 
 void sdx_conv_depthwise_rows(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
                              const float *x, size_t ring, size_t first, size_t count, float *out,
-                             const sdx_tail *tail) {
-    rows_job job = {shape, packed, x, ring, first, band_rows(shape), out, tail};
+                             float *sums, const sdx_tail *tail) {
+    rows_job job = {shape, packed, x, ring, first, band_rows(shape), out, sums, tail};
     size_t threads = sdx_pool_threads(pool), grain = count;
     if (threads > 1) grain = count / (threads * 4) ? count / (threads * 4) : 1;
     sdx_parallel_for(pool, count, grain, some_rows, &job);
@@ -63,5 +64,5 @@ void sdx_conv_depthwise_rows(sdx_pool *pool, const sdx_conv_shape *shape, const 
 void sdx_conv_depthwise(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
                         const float *x, float *out, const sdx_tail *tail) {
     sdx_conv_depthwise_rows(pool, shape, packed, x, SIZE_MAX, 0, shape->batch * shape->out_h, out,
-                            tail);
+                            NULL, tail);
 }

@@ -24,10 +24,11 @@ void sdx_conv_rows(sdx_pool *pool, const sdx_conv_shape *shape, const float *pac
 void sdx_conv_depthwise(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
                         const float *x, float *out, const sdx_tail *tail);
 /* Rows [first, first + count) of the results of all images, one after the other; `out` begins with the
- * first. Row r of x, counted over all images too, is at r % ring. */
+ * first. Row r of x, counted over all images too, is at r % ring. sums, unless NULL: [row][channel],
+ * the results of each row added up. */
 void sdx_conv_depthwise_rows(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
                              const float *x, size_t ring, size_t first, size_t count, float *out,
-                             const sdx_tail *tail);
+                             float *sums, const sdx_tail *tail);
 void sdx_winograd_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
                        const void *weights, const void *bias, float *packed);
 size_t sdx_winograd_scratch(const sdx_conv_shape *shape, sdx_conv_way way);

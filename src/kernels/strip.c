@@ -14,6 +14,11 @@ static size_t ring_rows(const sdx_conv_shape *s, size_t rows) {
     return (rows - 1) * s->stride_h + (s->kernel_h - 1) * s->dilation_h + 1;
 }
 
+/* Behind what lies between the convolutions: sums of rows, then totals of the image as doubles. */
+static size_t mean_floats(const sdx_strip *strip, size_t rows) {
+    return strip->means ? (rows + 3) * strip->middle.channels + 1 : 0;
+}
+
 static size_t strip_floats(const sdx_strip *strip, size_t rows) {
     const sdx_conv_shape *s = &strip->middle;
     size_t ring = strip->expand ? ring_rows(s, rows) * s->in_w * s->channels : 0;
@@ -27,7 +32,8 @@ size_t sdx_strip_rows(const sdx_strip *strip) {
 }
 
 size_t sdx_strip_scratch(const sdx_strip *strip) {
-    return strip_floats(strip, sdx_strip_rows(strip));
+    size_t rows = sdx_strip_rows(strip);
+    return strip_floats(strip, rows) + mean_floats(strip, rows);
 }
 
 /* Rows [from, to) of image n through the first 1x1 convolution, into the ring. */
@@ -47,6 +53,27 @@ static sdx_tail tail_at(const sdx_strip *strip, size_t stage, size_t row) {
     sdx_tail tail = strip->tails[stage];
     if (tail.addend) tail.addend += row * strip->middle.out_w * strip->maps;
     return tail;
+}
+
+/* Where the sums of rows and the totals stand; NULL: not wanted. */
+static float *sums_at(const sdx_strip *strip, float *scratch) {
+    return strip->means ? scratch + strip_floats(strip, sdx_strip_rows(strip)) : NULL;
+}
+static double *totals_at(const sdx_strip *strip, float *scratch) {
+    size_t sums = sdx_strip_rows(strip) * strip->middle.channels;
+    sums += (strip_floats(strip, sdx_strip_rows(strip)) + sums) % 2; /* whole doubles */
+    return (double *)(void *)(sums_at(strip, scratch) + sums);
+}
+
+/* Row after row, so that the bits depend on nothing else. */
+static void add_sums(const sdx_strip *strip, float *scratch, size_t first, size_t count) {
+    const size_t channels = strip->middle.channels;
+    const float *sums = sums_at(strip, scratch);
+    double *totals = totals_at(strip, scratch);
+    if (first == 0)
+        for (size_t c = 0; c < channels; c++) totals[c] = 0;
+    for (size_t r = 0; r < count; r++, sums += channels)
+        for (size_t c = 0; c < channels; c++) totals[c] += (double)sums[c];
 }
 
 /* Results [first, first + count) of image n; rows of the ring below `ready` are there. */
@@ -69,7 +96,8 @@ static size_t run_strip(sdx_pool *pool, const sdx_strip *strip, const float *x, 
     sdx_tail middle = strip->tails[1];
     /* An addend of the depthwise convolution is looked up by the row among all. */
     sdx_conv_depthwise_rows(pool, s, strip->depthwise, strip->expand ? scratch : x, ring, row,
-                            count, strip->project ? between : to, &middle);
+                            count, strip->project ? between : to, sums_at(strip, scratch), &middle);
+    if (strip->means) add_sums(strip, scratch, first, count);
     if (strip->project) {
         sdx_tail last = tail_at(strip, 2, row);
         sdx_matrix_run(pool, count * s->out_w, s->channels, strip->maps, strip->project, between,
@@ -82,8 +110,12 @@ void sdx_strip_run(sdx_pool *pool, const sdx_strip *strip, const float *x, float
                    float *scratch) {
     const sdx_conv_shape *s = &strip->middle;
     size_t rows = sdx_strip_rows(strip);
-    for (size_t n = 0; n < s->batch; n++)
+    for (size_t n = 0; n < s->batch; n++) {
         for (size_t first = 0, ready = 0; first < s->out_h; first += rows)
             ready = run_strip(pool, strip, x, out, scratch, n, first,
                               least(rows, s->out_h - first), ready);
+        for (size_t c = 0; strip->means && c < s->channels; c++)
+            strip->means[n * s->channels + c] =
+                (float)(totals_at(strip, scratch)[c] / (double)(s->out_h * s->out_w));
+    }
 }

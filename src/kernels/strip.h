@@ -1,6 +1,7 @@
 /* strip.h - a depthwise convolution together with the 1x1 convolutions before and behind it, a few rows
  * of the image at a time: what lies between them is as large as a strip, not as the image, and stays
- * in the cache. */
+ * in the cache. The means of the depthwise convolution's channels over all pixels, which
+ * squeeze-and-excite asks for, can be had on the way. */
 #ifndef SDX_KERNELS_STRIP_H
 #define SDX_KERNELS_STRIP_H
 
@@ -13,6 +14,7 @@ typedef struct sdx_strip {
     const float *depthwise;  /* packed by sdx_conv_pack */
     const float *project;    /* as expand */
     sdx_tail tails[3];       /* of each; the last stage's alone may have an addend */
+    float *means;            /* [image][channel] of what the depthwise convolution makes; NULL: none */
 } sdx_strip;
 
 /* Rows of results at a time. */

@@ -1,6 +1,7 @@
 /* fused_strip.c - sardonyx:Strip, which passes put in place of a depthwise convolution and the 1x1
  * convolutions before and behind it (kernels/strip.h). Inputs: image, then weights and bias of each
- * of the three (left out where there is none), then the addend of the last. The attributes of the
+ * of the three (left out where there is none), then the addend of the last. A second output, if it is
+ * wanted, has the means of the depthwise convolution's channels over the pixels of each image. The attributes of the
  * depthwise convolution are those of Conv; each stage has a tail, act0, act0_a, act0_b and so on. */
 #include <stdio.h>
 
@@ -60,6 +61,8 @@ static sdx_status infer(sdx_infer *inf) {
     sdx_strip strip = shape_of(p, weights);
     strip.expand = sdx_infer_present(inf, EXPAND) ? &present : NULL;
     strip.project = sdx_infer_present(inf, PROJECT) ? &present : NULL;
+    static float wanted;
+    strip.means = sdx_infer_wanted(inf, 1) ? &wanted : NULL;
     sdx_expr channels = strip.expand ? sdx_infer_dim(inf, EXPAND, 1)
                                      : sdx_infer_dim(inf, DEPTHWISE, 0);
     SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 0, 3), channels,
@@ -73,7 +76,12 @@ static sdx_status infer(sdx_infer *inf) {
     strip.middle.out_w = number(dims[2]);
     if (strip.middle.in_w && strip.middle.out_w)
         sdx_infer_add_scratch(inf, sdx_strip_scratch(&strip) * sizeof(float));
-    return sdx_infer_set_shape(inf, 0, 4, dims);
+    SDX_TRY(sdx_infer_set_shape(inf, 0, 4, dims));
+    if (!strip.means) return SDX_STATUS_OK;
+    const sdx_expr one = sdx_expr_const(1);
+    const sdx_expr means[4] = {dims[0], one, one, sdx_infer_dim(inf, DEPTHWISE, 0)};
+    sdx_infer_set_dtype(inf, 1, SDX_DTYPE_FLOAT32);
+    return sdx_infer_set_shape(inf, 1, 4, means);
 }
 
 /* A 1x1 convolution as a matrix; *to stays NULL where there is none. */
@@ -138,6 +146,7 @@ static sdx_status run(sdx_call *call) {
     strip.maps = (size_t)y->dims[3];
     for (size_t i = 0; i < 3; i++)
         strip.tails[i] = sdx_fused_tail_of(&p->tails[i], i == 2 ? addend : NULL, strip.maps);
+    if (call->out_count > 1 && call->out[1]) strip.means = sdx_out(call, 1)->data;
     if (y->count == 0) return SDX_STATUS_OK;
     sdx_scratch scratch;
     SDX_TRY(sdx_call_scratch(call, sdx_strip_scratch(&strip) * sizeof(float), &scratch));
@@ -153,15 +162,16 @@ static void describe(const sdx_call *call, sdx_work *work) {
     double in = (double)x->dims[0] * (double)x->dims[1] * (double)x->dims[2];
     double out = (double)y->dims[0] * (double)y->dims[1] * (double)y->dims[2];
     double middle = (double)s->channels;
-    snprintf(work->way, sizeof work->way, "%sdepthwise%s in strips, %s",
-             strip->expand ? "1x1, " : "", strip->project ? ", 1x1" : "", sdx_kernels_get()->isa);
+    snprintf(work->way, sizeof work->way, "%sdepthwise%s%s in strips, %s",
+             strip->expand ? "1x1, " : "", strip->project ? ", 1x1" : "",
+             call->out_count > 1 && call->out[1] ? ", means" : "", sdx_kernels_get()->isa);
     work->flops = 2.0 * out * middle * (double)(s->kernel_h * s->kernel_w);
     if (strip->expand) work->flops += 2.0 * in * middle * (double)x->dims[3];
     if (strip->project) work->flops += 2.0 * out * middle * (double)y->dims[3];
 }
 
 const sdx_op_def sdx_op_fused_strip = {
-    .min_in = 1, .max_in = 8, .min_out = 1, .max_out = 1,
+    .min_in = 1, .max_in = 8, .min_out = 1, .max_out = 2,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,

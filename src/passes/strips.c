@@ -1,6 +1,7 @@
 /* strips.c - a depthwise convolution and the 1x1 convolutions before and behind it become one step
  * that works on a few rows at a time (kernels/strip.h), where what lies between them is larger than a
- * cache: that saves memory and the way to it. */
+ * cache: that saves memory and the way to it. Where squeeze-and-excite asks for the mean of each channel
+ * of what the depthwise convolution makes, the same step makes it on the way. */
 #include <string.h>
 
 #include "kernels/tail.h"
@@ -59,6 +60,25 @@ static sdx_id find_behind(sdx_rewrite *r, sdx_id output) {
     return is_pointwise(r, node) && node->inputs[0] == output ? user : SDX_NONE;
 }
 
+/* The node that takes the mean of the pixels, channel by channel; SDX_NONE: there is not just one. */
+static sdx_id find_mean(sdx_rewrite *r, sdx_id value) {
+    sdx_id found = SDX_NONE;
+    uint32_t at = SDX_NONE;
+    for (const sdx_use *use; (use = sdx_use_next(r, value, &at));) {
+        const sdx_node *node = use->node == SDX_NONE ? NULL : sdx_node_if(r, use->node, "ReduceMean");
+        int64_t axes[2];
+        size_t count;
+        if (!node || use->index != 0 || sdx_node_int(node, "keepdims", 1) != 1 ||
+            !sdx_build_known(&r->build, sdx_node_input(node, 1), axes, 2, &count) || count != 2)
+            continue;
+        if (axes[0] < 1 || axes[1] < 1 || axes[0] + axes[1] != 3) continue;
+        if (found != SDX_NONE || use->graph != sdx_node_at(r->module, use->node)->graph)
+            return SDX_NONE;
+        found = use->node;
+    }
+    return found;
+}
+
 typedef struct attrs {
     sdx_attr items[16];
     uint32_t count;
@@ -71,14 +91,14 @@ static void add_tail(sdx_rewrite *r, attrs *to, const sdx_node *node, const char
     to->items[to->count++] = sdx_a_float(b, names[2], sdx_node_float(node, "act_b", 0.0f));
 }
 
-static void join(sdx_rewrite *r, sdx_id before, sdx_id id, sdx_id behind) {
+static void join(sdx_rewrite *r, sdx_id before, sdx_id id, sdx_id behind, sdx_id mean) {
     static const char *const tails[3][3] = {{"act0", "act0_a", "act0_b"},
                                             {"act1", "act1_a", "act1_b"},
                                             {"act2", "act2_a", "act2_b"}};
     static const char *const kept[] = {"kernel_shape", "strides", "dilations", "pads",
                                        "auto_pad", "group"};
     const sdx_id stages[3] = {before, id, behind};
-    sdx_id in[8], from[3];
+    sdx_id in[8], from[4], results[2] = {SDX_NONE, SDX_NONE};
     uint32_t from_count = 1;
     attrs a = {.count = 0};
     for (uint32_t i = 0; i < 8; i++) in[i] = SDX_NONE;
@@ -103,8 +123,13 @@ static void join(sdx_rewrite *r, sdx_id before, sdx_id id, sdx_id behind) {
         }
         if (i != 1) from[from_count++] = stages[i];
     }
+    if (mean != SDX_NONE) from[from_count++] = mean;
     sdx_rewrite_from(r, from, from_count);
-    sdx_supplant(r, out, sdx_emit(&r->build, "sardonyx:Strip", a.items, a.count, in, 8));
+    sdx_emit_many(&r->build, "sardonyx:Strip", a.items, a.count, in, 8, results,
+                  mean != SDX_NONE ? 2 : 1);
+    if (r->build.status != SDX_STATUS_OK) return;
+    if (mean != SDX_NONE) sdx_supplant(r, sdx_node_at(r->module, mean)->outputs[0], results[1]);
+    sdx_supplant(r, out, results[0]);
 }
 
 sdx_status sdx_pass_strips(sdx_rewrite *r) {
@@ -117,7 +142,11 @@ sdx_status sdx_pass_strips(sdx_rewrite *r) {
             before = find_before(r, node->inputs[0]);
         if (image_bytes(r, node->outputs[0]) >= WORTH_BYTES)
             behind = find_behind(r, node->outputs[0]);
-        if (before != SDX_NONE || behind != SDX_NONE) join(r, before, (sdx_id)id, behind);
+        sdx_id mean = SDX_NONE;
+        if (behind == SDX_NONE && image_bytes(r, node->outputs[0]) > 0)
+            mean = find_mean(r, node->outputs[0]);
+        if (before != SDX_NONE || behind != SDX_NONE || mean != SDX_NONE)
+            join(r, before, (sdx_id)id, behind, mean);
     }
     return r->build.status;
 }

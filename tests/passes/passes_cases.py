@@ -379,6 +379,14 @@ fused("strip", STRIP.format("") + "y = Add(f, x)", "Transpose Strip Transpose",
 fused("strip with a stride", STRIP.format(", strides=[2,2]") + "y = Relu(f)",
       "Transpose Strip Conv Transpose", inputs="float[N,8,57,61] x", shapes=((2, 8, 57, 61),),
       constants={**WIDE, **LIMITS})
+fused("mean of a depthwise convolution", "a = Conv(x, e, eb) c = Conv<group=48, pads=[1,1,1,1]>(a, d, db) "
+      "s = HardSwish(c) m = GlobalAveragePool(s) n = Conv(m, q) o = Sigmoid(n) f = Mul(s, o) y = Conv(f, p, pb)",
+      "Transpose Conv Strip Conv Mul Conv Transpose", inputs="float[N,8,19,7] x", shapes=((2, 8, 19, 7),),
+      constants={**WIDE, "q": draw(48, 48, 1, 1) / 8})
+fused("mean of a strip", "a = Conv(x, e, eb) c = Conv<group=48, pads=[1,1,1,1], strides=[2,2]>(a, d, db) "
+      "s = Relu(c) m = GlobalAveragePool(s) y = Mul(s, m)",
+      "Transpose Strip Mul Transpose", inputs="float[N,8,57,61] x", shapes=((2, 8, 57, 61),),
+      constants={**WIDE})
 fused("strip of a small image stays", STRIP.format("") + "y = Add(f, x)",
       "Transpose Conv Conv Conv Transpose", inputs="float[N,8,9,7] x", shapes=((2, 8, 9, 7),),
       constants={**WIDE, **LIMITS})
