@@ -131,11 +131,7 @@ static void pad_row(const padding *p, size_t row) {
         memcpy(to, p->x + y * s->in_w * c, inner * c * sizeof *to);
     } else if (c == 3) {
         const float *a = p->x + y * s->in_w, *b = a + s->in_h * s->in_w, *d = b + s->in_h * s->in_w;
-        for (size_t i = 0; i < inner; i++) {
-            to[3 * i] = a[i];
-            to[3 * i + 1] = b[i];
-            to[3 * i + 2] = d[i];
-        }
+        sdx_kernels_get()->f32_interleave_3(a, b, d, to, inner);
     } else {
         for (size_t k = 0; k < c; k++) {
             const float *from = p->x + (k * s->in_h + y) * s->in_w;

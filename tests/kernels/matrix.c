@@ -14,6 +14,13 @@ void test_interleave(const sdx_kernels *set) {
             b[i] = -(float)i - 1;
         }
         for (size_t i = 0; i < rows * out_step + 1; i++) out[i] = 0.5f;
+        float *three = guarded(3 * n + 1);
+        set->f32_interleave_3(a, b, a + 1, three, n);
+        for (size_t i = 0; i < 3 * n; i++)
+            near((double)three[i], (double)(i % 3 == 1 ? b[i / 3] : a[i / 3 + i % 3 / 2]), 0,
+                 "interleave 3", i);
+        guarded_check(three, 3 * n + 1, "interleave 3");
+        guarded_free(three);
         set->f32_interleave(a, b, step, out, out_step, rows, n);
         for (size_t r = 0; r < rows; r++)
             for (size_t i = 0; i < out_step; i++) {

@@ -87,6 +87,9 @@ SIMD_INLINE void slide_row(const sdx_depthwise *job, const float *const *rows, f
         SIMD_UNROLL
         for (size_t s = 0; s < stride; s++, x++, offset += channels) {
             if (x >= in_w) continue;
+            /* Where a vector is a line of the cache: the next channels of what is new in this row. */
+            for (size_t n = kernel - stride; whole && kernel == 3 && VL == 16 && n < kernel; n++)
+                __builtin_prefetch(at[n] + offset + VL);
             SIMD_UNROLL
             for (size_t ky = 0; ky < kernel; ky++) {
                 if (!whole && !at[ky]) continue;
