@@ -7,76 +7,18 @@ light and the dark scheme are there. Everything stays on the loopback address.
 
 usage: tests/pages/arena.py SARDONYX
 """
-import json
 import pathlib
-import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
+
+from browser import Browser, check, missing
 
 PROBLEM = """id,lower,upper,size
 first,0,3,100
 </script><b id=bad>second</b>,1,5,60
 third & last,3,6,120
 """
-ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-sync",
-             "--window-size=1000,700"]
-
-
-class Browser:
-    """As much of the WebDriver protocol as the test needs."""
-
-    def __init__(self, folder):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.driver = subprocess.Popen(["chromedriver", f"--port={port}"],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.base = f"http://127.0.0.1:{port}"
-        for _ in range(300):
-            try:
-                if self.call("GET", "/status")["ready"]:
-                    break
-            except OSError:
-                time.sleep(0.1)
-        options = {"args": ARGUMENTS + [f"--user-data-dir={folder}"]}
-        self.session = ""
-        self.session = "/session/" + self.call("POST", "/session", {"capabilities": {
-            "alwaysMatch": {"goog:chromeOptions": options}}})["sessionId"]
-
-    def call(self, method, path, body=None):
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.base + path, data, method=method,
-                                         headers={"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return json.loads(answer.read())["value"]
-
-    def open(self, path):
-        self.call("POST", f"{self.session}/url", {"url": path.as_uri()})
-
-    def run(self, script):
-        return self.call("POST", f"{self.session}/execute/sync",
-                         {"script": f"return {script};", "args": []})
-
-    def act(self, kind, actions):
-        self.call("POST", f"{self.session}/actions", {"actions": [
-            {"type": kind, "id": kind, "actions": actions}]})
-
-    def close(self):
-        try:
-            self.call("DELETE", self.session)
-        finally:
-            self.driver.terminate()
-            self.driver.wait()
-
-
-def check(good, what):
-    print(("pass " if good else "FAIL ") + what)
-    return 0 if good else 1
 
 
 def middle_of(browser, index):
@@ -117,8 +59,7 @@ def examine(browser, page):
 
 
 def main():
-    if not shutil.which("chromedriver") or not shutil.which("chromium"):
-        print("skipped: chromium and chromium-driver are not installed")
+    if missing():
         return 77
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -132,9 +73,7 @@ def main():
             failed += examine(browser, page)
             scheme = "getComputedStyle(document.body).backgroundColor"
             light = browser.run(scheme)
-            browser.call("POST", f"{browser.session}/goog/cdp/execute", {
-                "cmd": "Emulation.setEmulatedMedia", "params": {
-                    "features": [{"name": "prefers-color-scheme", "value": "dark"}]}})
+            browser.darken()
             failed += check(browser.run(scheme) != light, "dark pages are dark")
         finally:
             browser.close()
