@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
         conformance-data conformance differential shapes bench-load bench-memory \
-        bench-placement bench-peers bench-kernels rust-ort clean format help
+        bench-placement bench-peers bench-kernels bench rust-ort clean format help
 
 all: build
 
@@ -25,6 +25,7 @@ help:
 	@echo "make bench-memory  memory of the models: bounds, proofs, one plan for all sizes; placement"
 	@echo "make bench-placement  placement problems: published, without slack, large"
 	@echo "make bench-peers  side by side with ONNX Runtime, OpenVINO, MNN, ncnn and tract"
+	@echo "make bench SUITE=languages  a comparison of bench/suites, to results/languages.html"
 	@echo "make bench-kernels  inner loops: GFLOP/s, GB/s, nanoseconds an element"
 	@echo "make clean      remove build/ (models included)"
 
@@ -94,6 +95,13 @@ bench-placement: build
 bench-peers: build models
 	@tools/setup.sh peers
 	@bench/peers/run.py $(PEERS)
+
+# A named comparison of bench/suites: make bench SUITE=languages. BENCH='--quick' and the like are options of
+# bench/suites/run.py.
+SUITE ?= languages
+bench: build rust-ort
+	@tools/setup.sh python torch peers
+	@bench/suites/run.py $(SUITE) $(BENCH)
 
 # ONNX Runtime called from Rust, one of the peers. Where there is no cargo, the others do without it.
 rust-ort:
