@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+enum { MAX_OPEN_WARNINGS = 8 };
+
 static void put_title(const page *p) {
     const bench_results *r = p->r;
     static const char *const whats[] = {"Loading", "Running", "Whole programs:"};
@@ -105,6 +107,17 @@ static void put_skipped(const page *p) {
     fputs("</ul></div>\n", p->out);
 }
 
+static void put_warning(const page *p, size_t at) {
+    const bench_warning *w = &p->r->warnings[at];
+    fputs("<li>", p->out);
+    if (w->of != BENCH_NONE) {
+        page_case_name(p, w->of, p->varying);
+        fputs(": ", p->out);
+    }
+    page_text(p, w->text);
+    fputs("</li>\n", p->out);
+}
+
 static void put_notices(const page *p) {
     const bench_results *r = p->r;
     if (r->interrupted)
@@ -113,16 +126,16 @@ static void put_notices(const page *p) {
               p->out);
     if (r->warning_count) {
         fputs("<div class=\"notice\" id=\"warnings\">Beware:<ul>\n", p->out);
-        for (size_t i = 0; i < r->warning_count; i++) {
-            fputs("<li>", p->out);
-            if (r->warnings[i].of != BENCH_NONE) {
-                page_case_name(p, r->warnings[i].of, p->varying);
-                fputs(": ", p->out);
-            }
-            page_text(p, r->warnings[i].text);
-            fputs("</li>\n", p->out);
-        }
-        fputs("</ul></div>\n", p->out);
+        /* First what concerns all of it; then each case's own, folded where there are many. */
+        for (size_t i = 0; i < r->warning_count; i++)
+            if (r->warnings[i].of == BENCH_NONE) put_warning(p, i);
+        bool folded = r->warning_count > MAX_OPEN_WARNINGS;
+        if (folded)
+            fprintf(p->out, "</ul><details><summary>%zu warnings in all</summary><ul>\n",
+                    r->warning_count);
+        for (size_t i = 0; i < r->warning_count; i++)
+            if (r->warnings[i].of != BENCH_NONE) put_warning(p, i);
+        fputs(folded ? "</ul></details></div>\n" : "</ul></div>\n", p->out);
     }
     put_skipped(p);
 }

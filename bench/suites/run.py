@@ -21,7 +21,7 @@ import tomllib
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SARDONYX = pathlib.Path(os.environ.get("SARDONYX", ROOT / "build" / "sardonyx"))
-PACKED = ROOT / "build" / "packed"
+MODELS, PACKED = ROOT / "build" / "models", ROOT / "build" / "packed"
 SUITE_KEYS = {"title": str, "about": str, "models": list, "packed": list, "part": list}
 # Keys of a part that are not options of `sardonyx bench`.
 PART_KEYS = {"name": str, "title": str, "models": list, "script": str}
@@ -82,7 +82,7 @@ def make_models(suite):
 
 def model_file(name):
     """build/models/NAME.onnx; a name that ends in .onnx is a file of its own."""
-    return pathlib.Path(name) if name.endswith(".onnx") else ROOT / "build" / "models" / f"{name}.onnx"
+    return pathlib.Path(name) if name.endswith(".onnx") else MODELS / f"{name}.onnx"
 
 
 def pack(suite):
@@ -105,10 +105,15 @@ def pack(suite):
 # ---- a part ----
 
 
+def short(path):
+    """As a user in the project's folder would type it, which is where all commands run."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
 def arguments_of(suite, part, given, has_packed):
     """Of `sardonyx bench`, but for the files that it writes."""
-    places = {"sardonyx": str(SARDONYX), "packed": str(PACKED), "models": str(ROOT / "build" / "models")}
-    words = [str(model_file(name)) for name in part.get("models", suite["models"])]
+    places = {"sardonyx": short(SARDONYX), "packed": short(PACKED), "models": short(MODELS)}
+    words = [short(model_file(name)) for name in part.get("models", suite["models"])]
     options = {key: value for key, value in part.items() if key in OPTIONS} | given
     for key, value in options.items():
         if key in REPEATED:
@@ -123,11 +128,6 @@ def arguments_of(suite, part, given, has_packed):
     return [*words, "--title", part["title"]]
 
 
-def shown(words):
-    """As a user in the project's folder would type it."""
-    return shlex.join(str(word) for word in words).replace(f"{ROOT}/", "")
-
-
 def measure(suite, part, given, scratch, has_packed):
     """Runs a part; what it made: name, title, command, exit code, and results, page, markdown or text."""
     made = {"name": part["name"], "title": part["title"]}
@@ -137,8 +137,8 @@ def measure(suite, part, given, scratch, has_packed):
         run = subprocess.run(shlex.split(part["script"]), cwd=ROOT, stdout=subprocess.PIPE, text=True)
         return made | {"code": run.returncode, "text": run.stdout}
     files = {kind: scratch / f"{part['name']}.{kind}" for kind in ("json", "markdown", "html")}
-    words = [SARDONYX, "bench", *arguments_of(suite, part, given, has_packed)]
-    made["command"] = shown(words)
+    words = [short(SARDONYX), "bench", *arguments_of(suite, part, given, has_packed)]
+    made["command"] = shlex.join(words)
     print(f"== {part['title']}: {made['command']}", file=sys.stderr)
     # Interrupted, it writes what it has: so does this.
     writes = [word for kind, file in files.items() for word in (f"--{kind}", file)]
@@ -218,7 +218,7 @@ def write(name, suite, parts, folder):
              "md": markdown_of(suite, parts), "html": page_of(suite, parts)}
     for ending, text in texts.items():
         (folder / f"{name}.{ending}").write_text(text, encoding="utf-8")
-    print(f"suites: wrote {shown([folder / f'{name}.html'])}, .md, .json", file=sys.stderr)
+    print(f"suites: wrote {short(folder / f'{name}.html')}, .md, .json", file=sys.stderr)
 
 
 # ---- command line ----
@@ -261,7 +261,7 @@ def run_suite(file, options):
     if options.dry_run:
         for part in wanted:
             print(part.get("script") or
-                  shown([SARDONYX, "bench", *arguments_of(suite, part, given, True)]))
+                  shlex.join([short(SARDONYX), "bench", *arguments_of(suite, part, given, True)]))
         return 0
     if not make_models(suite):
         print("suites: not all models could be made", file=sys.stderr)
