@@ -317,9 +317,3 @@ int bench_case_key(const bench_results *r, size_t index, char *buffer, size_t si
                     c->alternating ? "alternating" : "fixed",
                     c->preprocessed ? "image" : "plain");
 }
-
-__attribute__((weak)) bool bench_write_html(const bench_results *r, FILE *out) {
-    (void)r;
-    (void)out;
-    return false;
-}
