@@ -96,6 +96,7 @@ typedef struct bench_input {
     char *name, *file, *dims; /* dims "1,3,224,224" */
     const char *type;
     size_t bytes;
+    bool is_image; /* of --image: can be made from pictures, too */
 } bench_input;
 
 typedef struct bench_inputs {
@@ -120,6 +121,8 @@ bool models_describe(bench *b, int *code); /* loads each model once; false after
 bool inputs_make(bench *b, size_t model, int64_t batch, bench_inputs *out, char *reason,
                  size_t size);
 void inputs_free(bench_inputs *inputs);
+/* The line that has an input made from --image, for the inputs of a key; "" where none can be. */
+bool image_line(const bench *b, const bench_inputs *inputs, const char *key, text *line);
 /* The batches to measure a model with: those asked for, or the one that it is fixed to. */
 void batches_of(const bench *b, size_t model, number_list *out);
 /* Compares FOLDER/0.npy .. of two engines. Error: largest difference over the largest value. */

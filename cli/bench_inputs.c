@@ -185,6 +185,28 @@ static bool shape_of(const sdx_model *model, const sdx_shapes *shapes, size_t nu
     return known;
 }
 
+/* The input that takes pictures, by the preset; SIZE_MAX: none does. */
+static size_t image_input(const bench *b, const sdx_model *model) {
+    size_t input = SIZE_MAX;
+    sdx_tensor one;
+    sdx_image_preset preset = {.struct_size = sizeof preset};
+    if (!b->o.image || sdx_image_preset_set(&preset, b->o.preset, NULL) != SDX_STATUS_OK ||
+        sdx_image_preset_fit(&preset, model, &input, &one, NULL) != SDX_STATUS_OK)
+        return SIZE_MAX;
+    return input;
+}
+
+bool image_line(const bench *b, const bench_inputs *inputs, const char *key, text *line) {
+    for (size_t i = 0; i < inputs->count; i++) {
+        const bench_input *in = &inputs->items[i];
+        if (!in->is_image) continue;
+        text_add(line, "image\t%s\t%s\t%s\t%s\t%s\t%s", key, in->name, in->type, in->dims, b->o.preset,
+                 b->o.image);
+        return line->data != NULL;
+    }
+    return false;
+}
+
 static bool make_all(bench *b, size_t index, const sdx_model *model, const sdx_shapes *shapes,
                      int64_t batch, bench_inputs *out, char *reason, size_t size) {
     sdx_model_info info = {.struct_size = sizeof info};
@@ -208,6 +230,7 @@ static bool make_all(bench *b, size_t index, const sdx_model *model, const sdx_s
                      errno ? strerror(errno) : "no memory");
             break;
         }
+        to->is_image = i == image_input(b, model);
         out->bytes += (double)to->bytes;
         text_add(&facts, "%s%s%s%s", out->count > 1 ? ";" : "", to->dims, to->dims[0] ? "," : "",
                  to->type);

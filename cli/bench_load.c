@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -13,18 +14,18 @@ enum { MAX_LOADERS = 64, MIN_MEMORY_SAMPLES = 3, MAX_PER_TURN = 64 };
 #define ANSWER_TIMEOUT_S 1800
 #define TURN_NS 1e8
 
-/* What is timed: a case, the field of the answer that holds its time, and the options that it takes. */
+/* What is timed. */
 typedef struct operation {
     const char *name;
-    const char *option;     /* of load, "" for none */
-    const char *time_field, *heap_field;
-    bool own_only; /* Sardonyx alone tells it apart */
+    const char *option; /* of load, "" for none */
+    bool own_only;      /* Sardonyx alone tells it apart */
+    bool saves;         /* what is timed is writing what was loaded, in the engine's own format */
 } operation;
 
-/* Serialising joins them when the runner has a command for it. */
 static const operation operations[] = {
-    {"import", "\tonly=1", "ns", "heap", true},
-    {"load", "", "ns", "heap", false},
+    {"import", "\tonly=1", true, false},
+    {"load", "", false, false},
+    {"serialise", "", false, true},
 };
 #define OPERATION_COUNT (sizeof operations / sizeof *operations)
 
@@ -62,12 +63,20 @@ static bool open_loader(bench *b, size_t model, loader *l) {
            peer_file(b, l->by, &l->process, model, l->shapes, l->path, sizeof l->path);
 }
 
-/* Loads for a turn. Rounds from 0 on are kept. */
+/* The file is written anew each time, as a user's would be. */
+static json_value *save_once(const bench *b, loader *l) {
+    char path[200];
+    snprintf(path, sizeof path, "%s/saved-%zu", b->scratch, l->of);
+    unlink(path);
+    return client_ask(&l->process, ANSWER_TIMEOUT_S, "save\t%s", path);
+}
+
+/* Loads, or saves, for a turn. Rounds from 0 on are kept. */
 static bool take_turn(bench *b, loader *l, int64_t round) {
     for (size_t i = 0; i < l->per_turn && !interrupted(); i++) {
-        json_value *answer = load_once(b, l, "");
+        json_value *answer = l->does->saves ? save_once(b, l) : load_once(b, l, "");
         if (!answer) return false;
-        double taken = json_get_number(answer, l->does->time_field);
+        double taken = json_get_number(answer, "ns");
         json_free(answer);
         if (!(taken >= 0)) {
             snprintf(l->process.problem, sizeof l->process.problem, "answers no time");
@@ -83,6 +92,11 @@ static bool warm_up(bench *b, loader *l, const char *what) {
     double start = now_ns();
     size_t loads = 0;
     l->per_turn = 1;
+    if (l->does->saves) {
+        json_value *loaded = load_once(b, l, "");
+        if (!loaded) return false;
+        json_free(loaded);
+    }
     do {
         if (!take_turn(b, l, -1)) return false;
         loads++;
@@ -121,8 +135,12 @@ static void take_rounds(bench *b, size_t model, loader *loaders, size_t count, c
 static bool memory_sample(bench *b, size_t model, loader *l, uint32_t number) {
     if (!open_loader(b, model, l)) return false;
     json_value *answer = load_once(b, l, l->by->is_own ? "\theap=1" : "");
+    if (answer && l->does->saves) {
+        json_free(answer);
+        answer = save_once(b, l);
+    }
     if (answer) {
-        double heap = json_get_number(answer, l->does->heap_field);
+        double heap = json_get_number(answer, "heap");
         double peak = json_get_number(answer, "peak");
         bench_case *c = &b->r.cases[l->of];
         if (heap >= 0) bench_add_sample(&b->r, l->of, METRIC_HEAP_PEAK, number, heap);
@@ -232,7 +250,7 @@ int bench_measure_load(bench *b) {
     size_t levels = b->o.levels.count ? b->o.levels.count : 1;
     double each = b->o.warmup + b->o.time + b->o.memory;
     progress_start(&b->progress,
-                   (double)(b->r.model_count * (b->peer_count * levels + 1)) * each, b->o.quiet);
+                   (double)(b->r.model_count * (2 * b->peer_count * levels + 1)) * each, b->o.quiet);
     for (size_t m = 0; m < b->r.model_count && !interrupted(); m++) measure_model(b, m, loaders);
     free(loaders);
     return b->r.no_memory ? out_of_memory() : EXIT_OK;

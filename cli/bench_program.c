@@ -60,8 +60,10 @@ static bool write_script(bench *b, program *p, const char *path, const bench_inp
         const bench_input *in = &inputs->items[i];
         fprintf(file, "input\ta\t%s\t%s\t%s\t%s\n", in->name, in->type, in->dims, in->file);
     }
+    text line = {0};
+    if (b->o.image && image_line(b, inputs, "a", &line)) fprintf(file, "%s\n", line.data);
+    text_free(&line);
     fprintf(file, "run\ta\t1\noutput\t%s\nquit\n", p->results);
-    (void)b;
     return fclose(file) == 0;
 }
 
@@ -246,6 +248,7 @@ static void add_engines(bench *b, programs *all, size_t model, int64_t batch, in
             c->threads = p->threads = threads;
             p->level = b->o.levels.count ? (int)b->o.levels.items[l] : p->by->is_own ? 3 : -1;
             c->optimize = p->level;
+            c->preprocessed = b->o.image != NULL;
             prepare_script(b, p, all->count);
         }
     }

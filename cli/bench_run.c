@@ -38,17 +38,16 @@ typedef struct group {
 
 /* ---- opening -------------------------------------------------------------------------------------- */
 
-static void entry_setting(const entry *e, char *buffer, size_t size) {
+static void entry_setting(const entry *e, bool preprocessed, char *buffer, size_t size) {
     setting_text(buffer, size, e->count == 1 ? e->batches[0] : 0, e->threads, e->level);
-    if (e->count > 1) {
-        size_t length = strlen(buffer);
-        snprintf(buffer + length, size - length, "%salternating", length ? ", " : "");
-    }
+    size_t length = strlen(buffer);
+    snprintf(buffer + length, size - length, "%s%s", e->count > 1 ? ", alternating" : "",
+             preprocessed ? ", with pre-processing" : "");
 }
 
 static void give_up(bench *b, const group *g, entry *e, const char *reason) {
     char setting[120];
-    entry_setting(e, setting, sizeof setting);
+    entry_setting(e, g->preprocessed, setting, sizeof setting);
     if (!interrupted())
         bench_add_skipped(&b->r, b->r.engines[e->by->engine].label, b->r.models[g->model].name,
                           setting, reason, "");
@@ -69,7 +68,9 @@ static void keys_of(const entry *e, char *keys, size_t size) {
     }
 }
 
-static bool send_inputs(entry *e, int64_t batch, const bench_inputs *inputs) {
+/* All inputs of a batch; where the group wants it, the one that takes pictures is made from some. */
+static bool send_inputs(const bench *b, const group *g, entry *e, int64_t batch,
+                        const bench_inputs *inputs) {
     char key[24];
     key_of(batch, key);
     for (size_t i = 0; i < inputs->count; i++) {
@@ -79,7 +80,15 @@ static bool send_inputs(entry *e, int64_t batch, const bench_inputs *inputs) {
         if (!answer) return false;
         json_free(answer);
     }
-    return true;
+    if (!g->preprocessed) return true;
+    text line = {0};
+    json_value *answer = NULL;
+    if (image_line(b, inputs, key, &line)) answer = client_ask(&e->process, 120, "%s", line.data);
+    else snprintf(e->process.problem, sizeof e->process.problem, "none of its inputs takes pictures");
+    text_free(&line);
+    bool good = answer != NULL;
+    json_free(answer);
+    return good;
 }
 
 static void note_start(bench_results *r, const entry *e, const json_value *load, double input_bytes) {
@@ -115,12 +124,12 @@ static bool open_entry(bench *b, const group *g, entry *e) {
     good = load != NULL;
     if (good) note_start(&b->r, e, load, inputs.bytes);
     json_free(load);
-    good = good && send_inputs(e, e->batches[0], &inputs);
+    good = good && send_inputs(b, g, e, e->batches[0], &inputs);
     inputs_free(&inputs);
     for (size_t i = 1; good && i < e->count; i++) {
         good = inputs_make(b, g->model, e->batches[i], &inputs, e->process.problem,
                            sizeof e->process.problem) &&
-               send_inputs(e, e->batches[i], &inputs);
+               send_inputs(b, g, e, e->batches[i], &inputs);
         if (good) b->r.cases[e->cases[i]].input_bytes = inputs.bytes;
         inputs_free(&inputs);
     }
@@ -406,6 +415,7 @@ static double planned_seconds(const bench *b) {
         batches_of(b, m, &batches);
         entries += batches.count + (b->o.schedule == 1 && batches.count > 1);
     }
+    if (b->o.image) entries *= 2;
     return (double)(entries * levels * b->peer_count * b->o.threads.count) *
            (b->o.warmup + b->o.time);
 }
@@ -419,7 +429,10 @@ int bench_measure_run(bench *b) {
         batches_of(b, m, &batches);
         g.model = m;
         for (size_t t = 0; t < b->o.threads.count && !interrupted(); t++)
-            measure_setting(b, &g, (int)b->o.threads.items[t], &batches);
+            for (int with = 0; with <= (b->o.image != NULL) && !interrupted(); with++) {
+                g.preprocessed = with == 1;
+                measure_setting(b, &g, (int)b->o.threads.items[t], &batches);
+            }
     }
     free(g.entries);
     return b->r.no_memory ? out_of_memory() : EXIT_OK;

@@ -14,7 +14,8 @@
 static const char help[] =
     "usage: sardonyx bench MODEL.. [--what load|run|program] [--batch LIST] [--threads LIST]\n"
     "                      [--optimize LIST] [--schedule fixed|alternating] [--against LIST]\n"
-    "                      [--dim NAME=N].. [--command LABEL=COMMAND].. [--seed N]\n"
+    "                      [--image FILE] [--preset WORDS] [--dim NAME=N]..\n"
+    "                      [--command LABEL=COMMAND].. [--seed N]\n"
     "                      [--warmup S] [--time S] [--memory S] [--rounds N]\n"
     "                      [--rtol R] [--atol A] [--peers DIR] [--title TEXT] [--quiet]\n"
     "                      [--json FILE] [--csv FILE] [--markdown FILE] [--html FILE]\n"
@@ -32,6 +33,9 @@ static const char help[] =
     "                     beside each alone in its own\n"
     "  --against LIST     other engines: ort, openvino, torch, tract, mnn, ncnn, rust-ort, or all;\n"
     "                     what is missing is listed with how to install it\n"
+    "  --image FILE       measure with pre-processing, too: in every run the picture is read, decoded,\n"
+    "                     resized and scaled; with --what program, in place of a random input\n"
+    "  --preset WORDS     how, as `sardonyx classify` has it (default torchvision)\n"
     "  --dim NAME=N       the size of a named dimension\n"
     "  --command L=C      with --what program: another command to time, called L\n"
     "  --warmup S, --time S, --memory S\n"
@@ -95,12 +99,21 @@ static bool parse_fail_if(bench_options *o) {
 }
 
 static bool check_options(bench_options *o) {
+    sdx_image_preset preset = {.struct_size = sizeof preset};
+    sdx_error error;
+    sdx_error_clear(&error);
     if (o->models.count == 0 && o->commands.count == 0)
         usage_error(&cmd_bench, "no model given");
     else if (o->commands.count && o->what != BENCH_PROGRAM)
         usage_error(&cmd_bench, "--command is for --what program");
     else if (o->schedule == 1 && o->what != BENCH_RUN)
         usage_error(&cmd_bench, "--schedule is for --what run");
+    else if (o->image && o->what == BENCH_LOAD)
+        usage_error(&cmd_bench, "--image is for --what run and program");
+    else if (o->image && (access(o->image, R_OK) != 0 || !field_ok(o->image)))
+        usage_error(&cmd_bench, "--image: cannot read '%s'", o->image);
+    else if (sdx_image_preset_set(&preset, o->preset, &error) != SDX_STATUS_OK || !field_ok(o->preset))
+        usage_error(&cmd_bench, "--preset: %s", error.message);
     else if (o->batches.count > 16 && o->schedule == 1)
         usage_error(&cmd_bench, "--schedule alternating takes 16 batch sizes at most");
     else return true;
@@ -115,6 +128,8 @@ static bool parse(bench_options *o, int argc, char **argv) {
         {.name = "--optimize", .kind = OPTION_TEXT, .to = &o->optimize_text},
         {.name = "--schedule", .kind = OPTION_CHOICE, .to = &o->schedule, .choices = "fixed|alternating"},
         {.name = "--against", .kind = OPTION_TEXT, .to = &o->against},
+        {.name = "--image", .kind = OPTION_TEXT, .to = &o->image},
+        {.name = "--preset", .kind = OPTION_TEXT, .to = &o->preset},
         {.name = "--dim", .kind = OPTION_LIST, .to = &o->dim_texts},
         {.name = "--command", .kind = OPTION_LIST, .to = &o->commands},
         {.name = "--warmup", .kind = OPTION_NUMBER, .to = &o->warmup},
@@ -271,7 +286,7 @@ static int report(bench *b) {
 
 static int run(int argc, char **argv) {
     bench b = {.o = {.what = BENCH_RUN, .warmup = 2, .time = 5, .memory = 2, .rtol = 1e-3,
-                     .atol = 1e-4, .seed = 1, .min_rounds = 5}};
+                     .atol = 1e-4, .seed = 1, .min_rounds = 5, .preset = "torchvision"}};
     int code = EXIT_USAGE;
     bool good = parse(&b.o, argc, argv);
     bench_results_init(&b.r, (bench_what)b.o.what);

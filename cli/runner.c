@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "runner_image.h"
 #include "sardonyx.h"
 
 enum { MAX_FIELDS = 16, MAX_SETS = 16, MAX_INPUTS = 16 };
@@ -20,6 +21,7 @@ typedef struct input_set {
     char key[32];
     sdx_tensor tensors[MAX_INPUTS];
     char *names[MAX_INPUTS];
+    runner_image *images[MAX_INPUTS]; /* where it is made from pictures in every run; else NULL */
     size_t indices[MAX_INPUTS]; /* of the model's inputs */
     size_t count;
 } input_set;
@@ -235,44 +237,91 @@ static bool parse_tensor(const char *type, char *dims, sdx_tensor *tensor) {
     return sdx_tensor_init(tensor, dtype, rank, sizes, NULL, NULL) == SDX_STATUS_OK;
 }
 
+/* Where an input goes: the place of an earlier one of that name, or a new one. False: no room. */
+static bool find_place(input_set *set, size_t index, size_t *at) {
+    *at = 0;
+    while (set && *at < set->count && set->indices[*at] != index) (*at)++;
+    return set && *at < MAX_INPUTS;
+}
+
+static void free_input(input_set *set, size_t at) {
+    free(set->tensors[at].data);
+    free(set->names[at]);
+    runner_image_free(set->images[at]);
+}
+
+static void store(input_set *set, size_t at, size_t index, const sdx_tensor *tensor, char *name,
+                  runner_image *image) {
+    if (at == set->count) set->count++;
+    else free_input(set, at);
+    set->tensors[at] = *tensor;
+    set->names[at] = name;
+    set->images[at] = image;
+    set->indices[at] = index;
+}
+
+static bool allocate(sdx_tensor *tensor, size_t *size) {
+    *size = tensor->count * sdx_dtype_size(tensor->dtype);
+    tensor->data = aligned_alloc(64, (*size + 64) / 64 * 64);
+    return tensor->data != NULL;
+}
+
 /* input KEY NAME TYPE DIMS FILE, the file holding the elements alone. */
 static void do_input(session *s, char **fields, size_t count) {
     sdx_tensor tensor;
-    size_t index = count == 6 ? find_input(s, fields[2]) : SIZE_MAX;
+    size_t at, size, index = count == 6 ? find_input(s, fields[2]) : SIZE_MAX;
     input_set *set = index == SIZE_MAX ? NULL : find_set(s, fields[1], true);
-    size_t at = 0;
-    while (set && at < set->count && set->indices[at] != index) at++;
-    if (!set || at == MAX_INPUTS || !parse_tensor(fields[3], fields[4], &tensor)) {
+    if (!find_place(set, index, &at) || !parse_tensor(fields[3], fields[4], &tensor)) {
         fail("input: bad arguments, or no such input");
         return;
     }
-    size_t size = tensor.count * sdx_dtype_size(tensor.dtype);
-    size_t rounded = (size + 64) / 64 * 64;
-    FILE *file = fopen(fields[5], "rb");
-    tensor.data = aligned_alloc(64, rounded);
-    if (file) setvbuf(file, NULL, _IONBF, 0);
     char *name = strdup(fields[2]);
-    if (!file || !tensor.data || !name || fread(tensor.data, 1, size, file) != size) {
+    bool good = allocate(&tensor, &size) && name;
+    FILE *file = fopen(fields[5], "rb");
+    if (file) setvbuf(file, NULL, _IONBF, 0);
+    if (!good || !file || fread(tensor.data, 1, size, file) != size) {
         free(tensor.data);
         free(name);
         fail("input: cannot read %zu bytes of %s", size, fields[5]);
     } else {
-        if (at == set->count) set->count++;
-        else {
-            free(set->tensors[at].data);
-            free(set->names[at]);
-        }
-        set->tensors[at] = tensor;
-        set->names[at] = name;
-        set->indices[at] = index;
+        store(set, at, index, &tensor, name, NULL);
         printf("{\"bytes\": %zu}\n", size);
     }
     if (file) fclose(file);
 }
 
-static sdx_status run_once(session *s, const input_set *set, long long *taken, sdx_error *error) {
+/* image KEY NAME TYPE DIMS PRESET FILE..: pictures that are made into a tensor in every run. */
+static void do_image(session *s, char **fields, size_t count) {
+    sdx_tensor tensor;
+    sdx_error error;
+    size_t at, size = 0, wanted = SIZE_MAX, index = count >= 7 ? find_input(s, fields[2]) : SIZE_MAX;
+    input_set *set = index == SIZE_MAX ? NULL : find_set(s, fields[1], true);
+    if (!find_place(set, index, &at) || !parse_tensor(fields[3], fields[4], &tensor)) {
+        fail("image: bad arguments, or no such input");
+        return;
+    }
+    sdx_error_clear(&error);
+    runner_image *image =
+        runner_image_open(s->model, fields[5], &tensor, fields + 6, count - 6, &wanted, &error);
+    char *name = strdup(fields[2]);
+    tensor.data = NULL;
+    bool good = image && wanted == index && allocate(&tensor, &size) && name;
+    if (good && runner_image_fill(image, &tensor, &error) == SDX_STATUS_OK) {
+        store(set, at, index, &tensor, name, image);
+        printf("{\"bytes\": %zu}\n", size);
+        return;
+    }
+    fail("image: %s", error.message[0] ? error.message : "that input takes no pictures");
+    runner_image_free(image);
+    free(tensor.data);
+    free(name);
+}
+
+static sdx_status run_once(session *s, input_set *set, long long *taken, sdx_error *error) {
     long long start = now_ns();
     sdx_status status = SDX_STATUS_OK;
+    for (size_t i = 0; status == SDX_STATUS_OK && i < set->count; i++)
+        if (set->images[i]) status = runner_image_fill(set->images[i], &set->tensors[i], error);
     for (size_t i = 0; status == SDX_STATUS_OK && i < set->count; i++)
         status = sdx_context_set_input(s->context, set->indices[i], &set->tensors[i], error);
     if (status == SDX_STATUS_OK) status = sdx_context_run(s->context, error);
@@ -283,11 +332,11 @@ static sdx_status run_once(session *s, const input_set *set, long long *taken, s
 /* run KEY,KEY.. N: N times through the keys, in their order. */
 static void do_run(session *s, char **fields, size_t count) {
     long times = 0;
-    const input_set *sets[MAX_SETS];
+    input_set *sets[MAX_SETS];
     size_t set_count = 0;
     bool good = count == 3 && s->context && read_number(fields[2], &times) && times < 1 << 20;
     for (char *key = good ? strtok(fields[1], ",") : NULL; key; key = strtok(NULL, ",")) {
-        const input_set *set = find_set(s, key, false);
+        input_set *set = find_set(s, key, false);
         good = good && set && set_count < MAX_SETS;
         if (good) sets[set_count++] = set;
     }
@@ -361,6 +410,7 @@ static bool obey(session *s, char *line, bool (*extra)(const char *command)) {
     if (strcmp(command, "quit") == 0) return false;
     if (strcmp(command, "load") == 0) do_load(s, fields, count);
     else if (strcmp(command, "input") == 0) do_input(s, fields, count);
+    else if (strcmp(command, "image") == 0) do_image(s, fields, count);
     else if (strcmp(command, "run") == 0) do_run(s, fields, count);
     else if (strcmp(command, "output") == 0) do_output(s, fields, count);
     else if (strcmp(command, "memory") == 0) do_memory(s);
@@ -384,9 +434,6 @@ int runner_serve(bool (*extra)(const char *command)) {
     free(line);
     unload(&s);
     for (size_t i = 0; i < s.set_count; i++)
-        for (size_t k = 0; k < s.sets[i].count; k++) {
-            free(s.sets[i].tensors[k].data);
-            free(s.sets[i].names[k]);
-        }
+        for (size_t k = 0; k < s.sets[i].count; k++) free_input(&s.sets[i], k);
     return 0;
 }
