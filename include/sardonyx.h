@@ -206,7 +206,8 @@ typedef struct sdx_model sdx_model;
 
 enum {
     SDX_LOAD_KEEP_UNSUPPORTED = 1, /* load although operators are missing; see sdx_model_problem */
-    SDX_LOAD_COPY = 2              /* read the file into memory in place of mapping it */
+    SDX_LOAD_COPY = 2,             /* read the file into memory in place of mapping it */
+    SDX_LOAD_VERIFY = 4            /* of a packed file: compare all data with their digests too */
 };
 
 typedef struct sdx_load_options {
@@ -220,6 +221,7 @@ typedef struct sdx_load_options {
     const char *external_root;
 } sdx_load_options;
 
+/* A model is an ONNX file or one that sdx_model_pack_file wrote: the first bytes tell. */
 SDX_API sdx_status sdx_model_load_file(const char *path, const sdx_load_options *options,
                                        sdx_model **out, sdx_error *error);
 /* The bytes must stay valid and unchanged until the model is released. */
@@ -446,6 +448,51 @@ typedef struct sdx_slice_info {
     uint32_t node;      /* of the model, that the reason is about; SDX_NO_INDEX: none */
 } sdx_slice_info;
 SDX_API void sdx_program_get_slice(const sdx_program *program, sdx_slice_info *info);
+
+/* ---- packed files -------------------------------------------------------------------------------- */
+
+enum {
+    SDX_PACK_PLAIN = 1, /* keep the weights as they were, too: other machines can then pack them again */
+    SDX_PACK_HALF = 2   /* keep them in half precision alone; they are widened and packed when loaded */
+};
+
+/* An entry of a model's metadata. */
+typedef struct sdx_metadata {
+    const char *key, *value;
+} sdx_metadata;
+
+typedef struct sdx_pack_options {
+    size_t struct_size;
+    uint32_t flags;          /* SDX_PACK_* */
+    const char *const *sets; /* instruction sets to pack weights for, "scalar", "avx2", "avx512", "neon", of
+                              * those that this machine runs; none: the one that runs here */
+    size_t set_count;
+    const sdx_metadata *metadata; /* added to the model's; replaces entries of the same key */
+    size_t metadata_count;
+} sdx_pack_options;
+
+/* Writes the program that sdx_program_create would make: the graph after the passes, the plan, and the
+ * weights in the layout of the kernels. Sizes that the options fix are fixed in the file. A model loaded
+ * from it keeps these decisions: optimisation level and fixed sizes are the file's. The file appears
+ * under its name only when it is whole. */
+SDX_API sdx_status sdx_model_pack_file(const sdx_model *model,
+                                       const sdx_program_options *program_options,
+                                       const sdx_pack_options *options, const char *path,
+                                       sdx_error *error);
+
+typedef struct sdx_packing_info {
+    size_t struct_size;
+    uint32_t version;    /* of the format */
+    const char *library; /* version that wrote the file */
+    uint32_t flags;      /* SDX_PACK_* */
+    int optimize;        /* level of the passes that made it */
+    size_t set_count;    /* instruction sets that weights are packed for */
+    bool ready;          /* the one at hand is among them */
+} sdx_packing_info;
+/* SDX_STATUS_INVALID_ARGUMENT for a model that comes from no packed file. */
+SDX_API sdx_status sdx_model_get_packing(const sdx_model *model, sdx_packing_info *info);
+SDX_API sdx_status sdx_model_packed_set(const sdx_model *model, size_t index, const char **name,
+                                        uint64_t *bytes);
 
 /* ---- context ---------------------------------------------------------------------------------- */
 

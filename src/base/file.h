@@ -29,4 +29,21 @@ typedef struct sdx_piece {
 sdx_status sdx_file_write(const char *path, const sdx_piece *pieces, size_t count,
                           sdx_error *error);
 
+/* The same in steps: whatever ends the process in between, path stays as it was. */
+typedef struct sdx_file_out {
+    int fd;             /* -1: none */
+    const char *path;   /* the caller's */
+    char *temporary;    /* its name, or NULL while it has none */
+    uint64_t at;        /* bytes written */
+} sdx_file_out;
+sdx_status sdx_file_begin(const char *path, sdx_file_out *out, sdx_error *error);
+sdx_status sdx_file_put(sdx_file_out *out, const void *data, size_t size, sdx_error *error);
+/* Writes again over bytes that are there. */
+sdx_status sdx_file_put_at(sdx_file_out *out, uint64_t at, const void *data, size_t size,
+                           sdx_error *error);
+/* Puts the file where it belongs, once it is safe on its device. */
+sdx_status sdx_file_commit(sdx_file_out *out, sdx_error *error);
+/* Gives up; does nothing after a commit. */
+void sdx_file_abandon(sdx_file_out *out);
+
 #endif

@@ -1,4 +1,4 @@
-/* sha1.c - SHA-1 (FIPS 180-4), for the checksum field of external data. */
+/* sha1.c - SHA-1 (FIPS 180-4), for the checksum field of external data and for packed files. */
 #include "base/sha1.h"
 
 #include <string.h>
@@ -33,17 +33,49 @@ static void absorb(uint32_t state[5], const uint8_t block[64]) {
     state[4] += e;
 }
 
-void sdx_sha1(const void *data, size_t size, uint8_t digest[20]) {
-    uint32_t state[5] = {0x67452301u, 0xefcdab89u, 0x98badcfeu, 0x10325476u, 0xc3d2e1f0u};
+void sdx_sha1_begin(sdx_sha1_state *state) {
+    *state = (sdx_sha1_state){
+        .words = {0x67452301u, 0xefcdab89u, 0x98badcfeu, 0x10325476u, 0xc3d2e1f0u}};
+}
+
+void sdx_sha1_add(sdx_sha1_state *state, const void *data, size_t size) {
     const uint8_t *bytes = data;
-    size_t left = size;
-    for (; left >= 64; bytes += 64, left -= 64) absorb(state, bytes);
+    size_t have = state->size % 64;
+    state->size += size;
+    while (size) {
+        if (have == 0 && size >= 64) {
+            absorb(state->words, bytes);
+            bytes += 64;
+            size -= 64;
+            continue;
+        }
+        size_t part = size < 64 - have ? size : 64 - have;
+        memcpy(state->block + have, bytes, part);
+        bytes += part;
+        size -= part;
+        have += part;
+        if (have < 64) return;
+        absorb(state->words, state->block);
+        have = 0;
+    }
+}
+
+void sdx_sha1_end(sdx_sha1_state *state, uint8_t digest[20]) {
     uint8_t tail[128] = {0};
-    if (left) memcpy(tail, bytes, left);
+    size_t left = state->size % 64;
+    if (left) memcpy(tail, state->block, left);
     tail[left] = 0x80;
     size_t length = left < 56 ? 64 : 128;
-    uint64_t bits = (uint64_t)size * 8;
+    uint64_t bits = state->size * 8;
     for (unsigned i = 0; i < 8; i++) tail[length - 1 - i] = (uint8_t)(bits >> (8 * i));
-    for (size_t at = 0; at < length; at += 64) absorb(state, tail + at);
-    for (unsigned i = 0; i < 20; i++) digest[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+    for (size_t at = 0; at < length; at += 64) absorb(state->words, tail + at);
+    for (unsigned i = 0; i < 20; i++)
+        digest[i] = (uint8_t)(state->words[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sdx_sha1(const void *data, size_t size, uint8_t digest[20]) {
+    sdx_sha1_state state;
+    sdx_sha1_begin(&state);
+    sdx_sha1_add(&state, data, size);
+    sdx_sha1_end(&state, digest);
 }

@@ -69,6 +69,10 @@ static sdx_status add_constant(sdx_lowering *l, sdx_value *slot, const sdx_const
     slot->kind = SDX_KIND_TENSOR;
     slot->borrowed = true;
     void *data = plain ? (void *)(uintptr_t)constant->data : NULL;
+    if (plain && sdx_const_absent(constant))
+        return sdx_fail(l->error, SDX_STATUS_BAD_MODEL,
+                        "constant '%.64s' is read, but the file does not have its elements",
+                        constant->name);
     if (plain && !sdx_const_in_place(constant)) {
         size_t bytes;
         if (!sdx_size_mul(constant->count, sdx_dtype_size(constant->dtype), &bytes))
@@ -309,9 +313,11 @@ sdx_status sdx_lower(sdx_lowering *l) {
         return no_memory(l->error);
     SDX_TRY(find_needed(l));
     for (size_t g = 0; g < graphs; g++) SDX_TRY(make_block(l, (sdx_id)g));
-    SDX_TRY(sdx_lower_pack(l));
-    find_plain(l);
-    sdx_lower_give_back(l);
+    if (!program->saving) {
+        SDX_TRY(sdx_lower_pack(l));
+        find_plain(l);
+        sdx_lower_give_back(l);
+    }
     SDX_TRY(place_constants(l));
     SDX_TRY(place_inputs(l));
     SDX_TRY(find_bytes(l));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exec/lowering.h"
+#include "exec/stored.h"
 
 /* Of a search, where the bound is hard to meet: 0.1 s or so at the first sample, less at the others. */
 #define EFFORT      100000000
@@ -185,5 +186,29 @@ sdx_status sdx_lower_layout(sdx_lowering *l, const sdx_sample *samples, uint32_t
     SDX_TRY(arrange(&a));
     SDX_TRY(keep(&a));
     if (program->levers & SDX_MEMORY_DESCRIBE) describe_layout(program);
+    return SDX_STATUS_OK;
+}
+
+/* What rests on what follows from the order and the lifetimes, so that no file can make buffers overlap. */
+sdx_status sdx_lower_stored_layout(sdx_lowering *l, bool *placed) {
+    sdx_program *program = l->program;
+    const sdx_stored *stored = program->model->stored;
+    uint32_t count = program->planned_count;
+    *placed = false;
+    if (stored->layout_count == 0 || stored->buffer_count != count) return SDX_STATUS_OK;
+    sdx_buffer *buffers = sdx_arena_array(&l->scratch, (size_t)count + 1, sizeof *buffers);
+    if (!buffers) return sdx_fail_memory(l->error, 0, "the plan of the memory");
+    for (uint32_t k = 0; k < stored->layout_count; k++) {
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t buffer = stored->layouts[k][i];
+            buffers[buffer] = (sdx_buffer){.size = 1, .offset = i,
+                                           .first = program->planned[buffer].first,
+                                           .last = program->planned[buffer].last};
+        }
+        SDX_TRY(sdx_layout_make(buffers, count, &program->arena,
+                                &program->layouts[program->layout_count++], l->error));
+    }
+    if (program->levers & SDX_MEMORY_DESCRIBE) describe_layout(program);
+    *placed = true;
     return SDX_STATUS_OK;
 }

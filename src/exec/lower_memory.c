@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "exec/lowering.h"
+#include "exec/stored.h"
 
 #define BATCHES 4 /* of them with larger batches */
 /* Bytes of one buffer as far as planning goes: sums of these cannot overflow. What is larger in a run
@@ -252,18 +253,48 @@ static sdx_status make_samples(sdx_lowering *l, sdx_sample *samples, uint32_t *c
     return SDX_STATUS_OK;
 }
 
+/* What was chosen when the file was packed, as far as it is a choice. */
+static void choose_stored(sdx_lowering *l, sdx_storages *storages) {
+    const sdx_stored *stored = l->program->model->stored;
+    const sdx_block *block = &l->program->blocks[0];
+    l->program->order = stored->order;
+    for (uint32_t s = 0; s < block->step_count; s++) {
+        const sdx_step *step = &block->steps[s];
+        storages->chosen[step->id] = step->id < stored->node_count && stored->chosen[step->id] &&
+                                     sdx_storage_is_choice(l, step);
+    }
+    sdx_storages_find(l, storages);
+}
+
+static sdx_status note_chosen(sdx_lowering *l, const sdx_storages *storages) {
+    size_t nodes = l->module->nodes.count;
+    if (!l->program->saving) return SDX_STATUS_OK;
+    l->program->chosen = sdx_arena_array(&l->program->arena, nodes + 1, sizeof(bool));
+    if (!l->program->chosen) return no_memory(l);
+    memcpy(l->program->chosen, storages->chosen, nodes * sizeof(bool));
+    return SDX_STATUS_OK;
+}
+
 sdx_status sdx_lower_memory(sdx_lowering *l) {
     sdx_sample samples[SDX_SAMPLES];
     uint32_t sample_count;
     sdx_storages storages;
+    bool stored = sdx_stored_has_plan(l->program), placed = false;
     if (!(l->program->levers & SDX_MEMORY_NO_IN_PLACE)) sdx_storages_foresee(l);
-    SDX_TRY(make_samples(l, samples, &sample_count));
     sdx_find_lifetimes(l, 0);
-    if (!(l->program->levers & SDX_MEMORY_KEEP_ORDER))
-        SDX_TRY(sdx_lower_order(l, samples[0].results));
+    if (!stored) {
+        SDX_TRY(make_samples(l, samples, &sample_count));
+        if (!(l->program->levers & SDX_MEMORY_KEEP_ORDER))
+            SDX_TRY(sdx_lower_order(l, samples[0].results));
+    }
     SDX_TRY(sdx_storages_init(l, &storages));
-    choose(l, &storages, samples[0].results);
+    if (stored) choose_stored(l, &storages);
+    else choose(l, &storages, samples[0].results);
+    SDX_TRY(note_chosen(l, &storages));
     SDX_TRY(make_planned(l, &storages));
     SDX_TRY(place_values(l, &storages));
+    if (stored) SDX_TRY(sdx_lower_stored_layout(l, &placed));
+    if (placed) return SDX_STATUS_OK;
+    if (stored) SDX_TRY(make_samples(l, samples, &sample_count));
     return sdx_lower_layout(l, samples, sample_count);
 }

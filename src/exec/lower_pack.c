@@ -6,6 +6,8 @@
  * twice, and memory is taken in one order, whatever the number of threads. */
 #include "base/checked.h"
 #include "exec/lowering.h"
+#include "exec/stored.h"
+#include "kernels/kernels.h"
 #include "kernels/panels.h"
 
 /* Starting threads takes as long as packing about this many bytes. */
@@ -22,6 +24,33 @@ static void forget_pages(void *user, const void *data, size_t bytes) {
         sdx_external_forget(model->external, data, bytes);
 }
 
+/* A packed file that has the weights for other instruction sets alone. */
+static sdx_status check_set(const sdx_lowering *l, const sdx_node *node) {
+    const sdx_stored *stored = l->program->model->stored;
+    if (stored->blobs) return SDX_STATUS_OK;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (node->inputs[i] == SDX_NONE) continue;
+        const sdx_const *constant = sdx_value_at(l->module, node->inputs[i])->constant;
+        if (!constant || !sdx_const_absent(constant)) continue;
+        char sets[64];
+        const char *isa = sdx_kernels_get()->isa;
+        bool other = stored->layout != SDX_PACK_LAYOUT;
+        return sdx_fail(l->error, SDX_STATUS_UNSUPPORTED,
+                        "the weights are packed for %s alone%s, and these are the kernels for %s%s; "
+                        "pack the model again, with --plain for all machines",
+                        sdx_stored_sets_text(stored, sets, sizeof sets),
+                        other ? " of another version" : "",
+                        isa[0] == 'b' ? "scalar" : isa, other ? " of this one" : "");
+    }
+    return SDX_STATUS_OK;
+}
+
+static const sdx_packed_blob *blob_of(const sdx_stored *stored, sdx_id node) {
+    if (!stored || !stored->blobs || node >= stored->node_count || !stored->blobs[node].size)
+        return NULL;
+    return &stored->blobs[node];
+}
+
 static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp, sdx_pool *pool) {
     sdx_program *program = l->program;
     const sdx_node *node = step->node;
@@ -29,8 +58,14 @@ static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp, sd
     sdx_pack pack = {.module = l->module, .node = node, .def = node->op->def,
                      .params = node->params, .optimize = program->optimize,
                      .arena = &program->arena, .temp = temp, .threads = pool, .read = &read,
-                     .error = l->error};
-    sdx_status status = node->op->def->pack(&pack);
+                     .error = l->error, .stored = blob_of(program->model->stored, step->id)};
+    sdx_status status = SDX_STATUS_OK;
+    if (program->model->stored) status = check_set(l, node);
+    if (status == SDX_STATUS_OK) status = node->op->def->pack(&pack);
+    if (status == SDX_STATUS_OK && pack.filled && pack.used != pack.stored->size)
+        status = sdx_fail(l->error, SDX_STATUS_BAD_MODEL,
+                          "its packed weights have %zu bytes, %zu more than it needs",
+                          pack.stored->size, pack.stored->size - pack.used);
     if (status != SDX_STATUS_OK) {
         sdx_program_blame(program, node, l->error);
         return status;
@@ -41,7 +76,7 @@ static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp, sd
         const sdx_const *constant = sdx_pack_constant(&pack, i);
         if (!(pack.taken >> i & 1u) || !constant) continue;
         step->taken |= 1u << i;
-        if (!constant->owned && constant->data)
+        if (!pack.filled && !constant->owned && constant->data)
             read.call(read.user, constant->data, constant->bytes);
     }
     return SDX_STATUS_OK;
@@ -50,6 +85,7 @@ static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp, sd
 /* Bytes of the constants of steps that pack. */
 static size_t bytes_to_pack(const sdx_lowering *l) {
     size_t bytes = 0;
+    if (l->program->model->stored && l->program->model->stored->blobs) return 0;
     for (size_t g = 0; g < l->module->graphs.count; g++) {
         const sdx_block *block = &l->program->blocks[g];
         for (uint32_t s = 0; s < block->step_count; s++) {

@@ -100,6 +100,9 @@ typedef struct sdx_sample {
 sdx_status sdx_lower_memory(sdx_lowering *l);
 /* Arranges program->planned. */
 sdx_status sdx_lower_layout(sdx_lowering *l, const sdx_sample *samples, uint32_t count);
+/* The arrangements of a packed file, if they are of as many buffers as there are here (a set of kernels may
+ * need scratch memory where another does not). */
+sdx_status sdx_lower_stored_layout(sdx_lowering *l, bool *placed);
 /* Puts the main graph's steps into an order that needs less memory, where there is one. `results`
  * are the values of the program's pool at the sizes to plan for. */
 sdx_status sdx_lower_order(sdx_lowering *l, const int64_t *results);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/stored.h"
 #include "onnx/loader.h"
 #include "ops/resolve.h"
 #include "passes/gradient.h"
@@ -45,15 +46,22 @@ static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options
     bool copy = (options->flags & SDX_LOAD_COPY) != 0;
     SDX_TRY(sdx_module_create(model->allocator, options->limits,
                               model->log.write ? &model->log : NULL, &model->module, error));
-    SDX_TRY(sdx_external_create(model->allocator, root, copy, &model->external, error));
-    SDX_TRY(sdx_onnx_load(bytes, model->external, model->module, error));
-    model->file_bytes = bytes.size + sdx_external_bytes(model->external);
+    if (sdx_is_packed(bytes.data, bytes.size)) {
+        bool verify = (options->flags & SDX_LOAD_VERIFY) != 0;
+        SDX_TRY(sdx_packed_load(model, bytes.data, bytes.size, verify, error));
+        model->file_bytes = bytes.size;
+    } else {
+        SDX_TRY(sdx_external_create(model->allocator, root, copy, &model->external, error));
+        SDX_TRY(sdx_onnx_load(bytes, model->external, model->module, error));
+        model->file_bytes = bytes.size + sdx_external_bytes(model->external);
+    }
     SDX_TRY(sdx_model_find_symbols(model, error));
     SDX_TRY(sdx_resolve_ops(model->module, error));
     bool keep = (options->flags & SDX_LOAD_KEEP_UNSUPPORTED) != 0;
     if (!keep && model->module->problems.count) return first_problem(model->module, error);
     sdx_status status = sdx_infer_module(model->module, error);
-    if (status == SDX_STATUS_OK) status = sdx_expand_gradients(model->module, error);
+    if (status == SDX_STATUS_OK && !model->stored)
+        status = sdx_expand_gradients(model->module, error);
     /* A problem comes before what followed from it. */
     if (!keep && model->module->problems.count) return first_problem(model->module, error);
     return status;

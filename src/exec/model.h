@@ -6,6 +6,8 @@
 #include "graph/graph.h"
 #include "onnx/external.h"
 
+typedef struct sdx_stored sdx_stored; /* exec/stored.h */
+
 struct sdx_model {
     const sdx_allocator *allocator;
     sdx_module *module;
@@ -16,6 +18,7 @@ struct sdx_model {
     uint64_t file_bytes;
     const char **symbols; /* in the module's arena: those that the main graph's inputs bind */
     size_t symbol_count;
+    const sdx_stored *stored; /* of a packed file, in the module's arena; else NULL */
 };
 
 /* "kernel_shape=[3,3]" into buffer; returns the length it needs. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/model.h"
+#include "exec/stored.h"
 #include "ops/resolve.h"
 
 static void copy_out(void *to, const void *from, size_t size, size_t full) {
@@ -27,7 +27,7 @@ void sdx_model_get_info(const sdx_model *model, sdx_model_info *info) {
                            .symbol_count = model->symbol_count,
                            .input_count = main->input_count,
                            .output_count = main->output_count,
-                           .node_count = m->nodes.count,
+                           .node_count = model->stored ? model->stored->node_count : m->nodes.count,
                            .value_count = m->values.count,
                            .graph_count = m->graphs.count,
                            .function_count = m->function_count,

@@ -7,6 +7,7 @@
 #include "exec/context.h"
 #include "exec/lowering.h"
 #include "exec/slice.h"
+#include "exec/stored.h"
 #include "passes/passes.h"
 
 static sdx_status set_strategy(sdx_program *program, const char *name, sdx_error *error) {
@@ -44,7 +45,9 @@ static sdx_status make_module(sdx_program *program, const sdx_program_options *o
                            error));
     SDX_TRY(sdx_bind_names(from->pool, options->expected, options->expected_count, expected,
                            error));
-    SDX_TRY(sdx_slice_find(program, program->fixed, error));
+    const sdx_stored *stored = program->model->stored;
+    if (stored) SDX_TRY(sdx_stored_slices(program, program->fixed, error));
+    else SDX_TRY(sdx_slice_find(program, program->fixed, error));
     if (program->slice.symbol != SIZE_MAX) {
         /* Open, so that it can be a slice's; runs compare the whole with slice.fixed. */
         program->fixed[program->slice.symbol] = -1;
@@ -52,6 +55,8 @@ static sdx_status make_module(sdx_program *program, const sdx_program_options *o
     }
     for (size_t i = 0; i < symbols; i++)
         if (program->fixed[i] >= 0) expected[i] = program->fixed[i];
+    /* Weights are packed by what was known of the sizes then: nothing more is put in now. */
+    for (size_t i = 0; stored && i < symbols; i++) program->fixed[i] = -1;
     SDX_TRY(sdx_module_copy(from, program->allocator, program->fixed, &program->module, error));
     program->pool = program->module->pool;
     program->module->limits.max_time_ms = program->limits.max_time_ms;
@@ -59,8 +64,11 @@ static sdx_status make_module(sdx_program *program, const sdx_program_options *o
     program->pass_changes =
         sdx_arena_array(&program->arena, sdx_passes_count + 1, sizeof(uint32_t));
     if (!program->pass_changes) return sdx_fail_memory(error, 0, "the program");
-    SDX_TRY(sdx_passes_run(program->module, program->optimize, program->kernels,
-                           program->pass_changes, error));
+    if (stored)
+        memcpy(program->pass_changes, stored->pass_changes, sdx_passes_count * sizeof(uint32_t));
+    else
+        SDX_TRY(sdx_passes_run(program->module, program->optimize, program->kernels,
+                               program->pass_changes, error));
     SDX_TRY(list_nodes(program, error));
     /* There may be more symbols now than the model has. */
     size_t all = sdx_expr_symbol_count(program->pool);
@@ -79,8 +87,8 @@ static sdx_status run_lowering(sdx_program *program, sdx_error *error) {
     return status;
 }
 
-sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options *options,
-                              sdx_program **out, sdx_error *error) {
+static sdx_status create(const sdx_model *model, const sdx_program_options *options, bool saving,
+                         sdx_program **out, sdx_error *error) {
     sdx_error local;
     if (!error) error = &local;
     sdx_error_clear(error);
@@ -110,12 +118,17 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
     program->own_allocator = *allocator;
     program->allocator = &program->own_allocator;
     program->model = model;
-    program->optimize = given.optimize;
+    program->optimize = model->stored ? model->stored->optimize : given.optimize;
     program->levers = given.memory;
-    program->kernels = given.kernels;
+    program->kernels = model->stored ? model->stored->kernels : given.kernels;
     program->threads = given.threads;
     program->slice.wanted = given.slice;
+<<<<<<< HEAD
     program->limits = sdx_limits_over(&model->module->limits, given.limits);
+=======
+    program->saving = saving;
+    set_limits(program, given.limits);
+>>>>>>> 95e4098 (pack: the packed file, written and read)
     uint64_t budget = program->limits.max_memory;
     sdx_arena_init(&program->arena, program->allocator, budget >= SIZE_MAX ? 0 : (size_t)budget);
     sdx_status status = set_strategy(program, given.strategy, error);
@@ -124,6 +137,16 @@ sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options 
     if (status != SDX_STATUS_OK) sdx_program_release(program);
     else *out = program;
     return status;
+}
+
+sdx_status sdx_program_create(const sdx_model *model, const sdx_program_options *options,
+                              sdx_program **out, sdx_error *error) {
+    return create(model, options, false, out, error);
+}
+
+sdx_status sdx_program_create_saving(const sdx_model *model, const sdx_program_options *options,
+                                     sdx_program **out, sdx_error *error) {
+    return create(model, options, true, out, error);
 }
 
 void sdx_program_release(sdx_program *program) {

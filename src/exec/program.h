@@ -71,6 +71,10 @@ typedef struct sdx_slice {
     bool *inputs;     /* by main input: has samples, along its first axis */
 } sdx_slice;
 
+/* A program that is not run but written: as sdx_program_create, without packing. */
+sdx_status sdx_program_create_saving(const sdx_model *model, const sdx_program_options *options,
+                                     sdx_program **out, sdx_error *error);
+
 struct sdx_program {
     const sdx_allocator *allocator;
     sdx_allocator own_allocator;
@@ -91,6 +95,7 @@ struct sdx_program {
     size_t node_count;
     sdx_block *blocks;     /* by graph id */
     sdx_slot_info *slots;  /* by value id */
+    bool saving; /* made to be written to a packed file: constants stay as they are, nothing is packed */
     bool *node_fixed;      /* by node id: a step whose shapes follow from the symbols */
     sdx_value *constants;  /* borrowed values, refcount never reaches 0 */
     uint32_t constant_count;
@@ -101,6 +106,7 @@ struct sdx_program {
     uint32_t planned_count;
     sdx_layout layouts[SDX_LAYOUTS]; /* of planned; the smallest one counts at each binding */
     uint32_t layout_count;  /* 1 as a rule */
+    bool *chosen;           /* by node: sharings that are made, as in sdx_storages */
     sdx_order_info order;
     sdx_slice slice;
     sdx_id *releases;

@@ -12,7 +12,8 @@ static size_t swap_unit(sdx_dtype dtype) {
 }
 
 bool sdx_const_in_place(const sdx_const *constant) {
-    if (constant->sparse_values || constant->count == 0) return false;
+    if (constant->sparse_values || constant->count == 0 || !constant->data || constant->half)
+        return false;
     if (constant->host) return true;
     size_t unit = swap_unit(constant->dtype);
     if (sdx_dtype_file_bits(constant->dtype) != 8 * sdx_dtype_size(constant->dtype)) return false;
@@ -20,10 +21,23 @@ bool sdx_const_in_place(const sdx_const *constant) {
     return (uintptr_t)constant->data % unit == 0;
 }
 
+/* float16 of the file as float32. */
+static void widen(const sdx_const *constant, uint8_t *out) {
+    const uint8_t *from = constant->data;
+    for (size_t i = 0; i < constant->count; i++) {
+        float x = sdx_f16_to_f32((uint16_t)(from[2 * i] | from[2 * i + 1] << 8));
+        memcpy(out + i * sizeof x, &x, sizeof x);
+    }
+}
+
 static void decode_dense(const sdx_const *constant, uint8_t *out) {
     size_t size = sdx_dtype_size(constant->dtype);
     size_t bytes = constant->count * size;
     if (bytes == 0) return;
+    if (constant->half) {
+        widen(constant, out);
+        return;
+    }
     if (!constant->host && sdx_dtype_file_bits(constant->dtype) < 8) {
         sdx_dtype_unpack(constant->dtype, constant->data, constant->count, out);
         return;

@@ -118,6 +118,7 @@ static void copy_lists(copier *c) {
         copy_list(c, &node->inputs, node->input_count);
         copy_list(c, &node->outputs, node->output_count);
         node->scratch = mapped(c, node->scratch);
+        if (c->from->packed) continue; /* they know better */
         node->origin = (sdx_id)i;
         node->origins = NULL;
         node->origin_count = 0;
@@ -162,6 +163,7 @@ static void copy_header(sdx_module *to, const sdx_module *from) {
     to->metadata = from->metadata;
     to->metadata_count = from->metadata_count;
     to->function_count = from->function_count;
+    to->packed = from->packed;
 }
 
 sdx_status sdx_module_copy(const sdx_module *from, const sdx_allocator *allocator,

@@ -32,6 +32,7 @@ typedef struct sdx_const {
     const void *data;
     size_t bytes;      /* at data; strings: count * sizeof(sdx_string) */
     bool host;         /* data is in memory layout: host order, unpacked, aligned */
+    bool half;         /* of FLOAT32: data are float16, to be widened */
     const struct sdx_const *sparse_values, *sparse_indices; /* set: data is NULL */
     uint64_t position; /* in the file, for messages */
     const char *name;
@@ -166,6 +167,9 @@ typedef struct sdx_module {
     size_t opset_count;
     sdx_property *metadata;
     size_t metadata_count, function_count;
+    /* From a packed file: passes have been over it, it may have operators that they alone make, and its
+     * nodes know their origins, which stand behind the others in the table, dead. */
+    bool packed;
 } sdx_module;
 
 static inline sdx_value_def *sdx_value_at(const sdx_module *m, sdx_id id) {
@@ -218,5 +222,9 @@ size_t sdx_type_text(const sdx_module *module, const sdx_type *type, char *buffe
 void sdx_const_decode(const sdx_const *constant, void *out);
 /* True when data can be used where it lies: host layout and aligned for its type. */
 bool sdx_const_in_place(const sdx_const *constant);
+/* Known by its shape alone: a packed file has it only in the layout of some kernels. */
+static inline bool sdx_const_absent(const sdx_const *constant) {
+    return constant->count > 0 && !constant->data && !constant->sparse_values;
+}
 
 #endif

@@ -41,7 +41,12 @@ static const sdx_kernels *pick(void) {
     return sets[most];
 }
 
+static _Thread_local const sdx_kernels *asked_for;
+
+void sdx_kernels_use(const sdx_kernels *kernels) { asked_for = kernels; }
+
 const sdx_kernels *sdx_kernels_get(void) {
+    if (asked_for) return asked_for;
     static _Atomic(const sdx_kernels *) chosen;
     const sdx_kernels *kernels = atomic_load_explicit(&chosen, memory_order_acquire);
     if (!kernels) {

@@ -36,9 +36,13 @@ SDX_ISA_LIST(neon)
 #include "kernels/kernels.def"
 #undef SDX_KERNEL
 
-/* The best that the machine and SARDONYX_CPU (scalar, avx2, avx512, neon) allow. */
+/* The best that the machine and SARDONYX_CPU (scalar, avx2, avx512, neon) allow; or what this thread has
+ * asked for. */
 const sdx_kernels *sdx_kernels_get(void);
-/* The index-th set that can run here, from plain to best; NULL past the end. For tests. */
+/* Until it is called with NULL, this thread alone gets these, which the machine must be able to run: to
+ * pack weights for another set. */
+void sdx_kernels_use(const sdx_kernels *kernels);
+/* The index-th set that can run here, from plain to best; NULL past the end. */
 const sdx_kernels *sdx_kernels_at(size_t index);
 
 #endif

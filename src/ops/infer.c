@@ -21,7 +21,7 @@ sdx_expr sdx_infer_product(const sdx_infer *inf, uint32_t i, int32_t from, int32
 /* A small constant in memory layout: where it lies in the file if that will do, else a copy. */
 #define SMALL_CONSTANT 4096 /* elements; larger constants are never shape arithmetic */
 static const sdx_tensor *constant_tensor(sdx_module *module, const sdx_const *constant) {
-    if (constant->count > SMALL_CONSTANT) return NULL;
+    if (constant->count > SMALL_CONSTANT || sdx_const_absent(constant)) return NULL;
     sdx_tensor *tensor = sdx_arena_alloc(&module->arena, sizeof *tensor);
     void *data = (void *)(uintptr_t)constant->data;
     if (!sdx_const_in_place(constant)) {

@@ -33,6 +33,9 @@ static sdx_status check_types(sdx_infer *inf, const sdx_node *node) {
     sdx_dtype common = SDX_DTYPE_UNDEFINED;
     for (uint32_t i = 0; i < inf->in_count; i++) {
         sdx_dtypes allowed = sdx_op_input_types(def, i);
+        if (inf->module && i < 32 && def->constants >> i & 1u && inf->in[i].present &&
+            !inf->in[i].constant)
+            return sdx_infer_fail(inf, "input %u is not a constant", i);
         if (!allowed || !inf->in[i].present || inf->in[i].type.kind == SDX_KIND_NONE) continue;
         if (inf->in[i].type.kind != SDX_KIND_TENSOR)
             return sdx_infer_fail(inf, "input %u is not a tensor", i);

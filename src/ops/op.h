@@ -52,6 +52,9 @@ typedef struct sdx_op_def {
     /* Element types that input i takes; the last non-zero entry serves all further inputs; all
      * zero: anything, sequences and optionals included. */
     sdx_dtypes in_types[SDX_TYPE_SLOTS];
+    /* Bit i: input i, where it is there, must be a constant. For operators with a pack function; infer
+     * then knows its dims. */
+    uint32_t constants;
     size_t params_size;
     sdx_status (*prepare)(sdx_prep *prep); /* may be NULL */
     sdx_status (*infer)(sdx_infer *inf);
@@ -272,6 +275,7 @@ struct sdx_pack {
     const struct sdx_source_end *read; /* to be told of parts of large constants that are packed, so
                                           that they are not there twice (kernels/panels.h) */
     const sdx_packed_blob *stored; /* what a packed file has for the node and the set; or NULL */
+    bool clear;        /* pieces are zero where nobody writes: files must not hold chance */
     uint32_t way;      /* set before the first piece: which of several layouts its bytes have */
     bool filled;       /* by sdx_pack_piece: pieces come from a packed file, ready and read-only */
     uint32_t taken;    /* result, bit i: input i, a constant, is not read by run any more; its slot

@@ -2,6 +2,8 @@
  * that stays with the program or is a packed file's. */
 #include "ops/op.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 
 const sdx_const *sdx_pack_constant(const sdx_pack *pack, uint32_t i) {
@@ -46,6 +48,7 @@ void *sdx_pack_piece(sdx_pack *pack, sdx_dtype dtype, size_t count) {
                                 : sdx_arena_alloc_raw(pack->arena, bytes, SDX_CACHE_LINE);
     if (!memory) return pack->filled ? NULL : no_memory(pack, bytes);
     if (!pack->filled) pack->bytes += bytes;
+    if (pack->clear && !pack->filled) memset(memory, 0, bytes);
     pack->pieces[pack->piece_count++] = (sdx_pack_bytes){memory, bytes};
     return memory;
 }
@@ -56,9 +59,13 @@ sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const void **out) {
     if (!constant || !sdx_dtypes_has(SDX_T_FLOATS, constant->dtype))
         return sdx_fail(pack->error, SDX_STATUS_INTERNAL,
                         "input %u is packed but no constant of floats", i);
+    if (sdx_const_absent(constant))
+        return sdx_fail(pack->error, SDX_STATUS_UNSUPPORTED,
+                        "the file has its weights in another layout than is wanted here, and not "
+                        "as they were; pack the model again");
     const uint16_t one = 1;
     bool little = *(const uint8_t *)&one == 1; /* as files are */
-    if (constant->dtype == SDX_DTYPE_FLOAT32 && constant->data &&
+    if (constant->dtype == SDX_DTYPE_FLOAT32 && constant->data && !constant->half &&
         (constant->host || little)) {
         *out = constant->data;
         return SDX_STATUS_OK;

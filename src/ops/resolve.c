@@ -104,7 +104,7 @@ sdx_status sdx_resolve_ops(sdx_module *module, sdx_error *error) {
         if (node->dead) continue;
         sdx_error problem;
         sdx_error_clear(&problem);
-        sdx_status status = resolve_named(module, (sdx_id)i, false, &problem);
+        sdx_status status = resolve_named(module, (sdx_id)i, module->packed, &problem);
         if (status == SDX_STATUS_OK) continue;
         if (status != SDX_STATUS_UNSUPPORTED) {
             if (error) *error = problem;
