@@ -23,8 +23,8 @@ typedef struct command {
     bool loads_models; /* takes the options of limits.c */
 } command;
 
-extern const command cmd_inspect, cmd_run, cmd_classify, cmd_test, cmd_plan, cmd_ops, cmd_bench,
-    cmd_runner;
+extern const command cmd_inspect, cmd_run, cmd_classify, cmd_test, cmd_plan, cmd_pack, cmd_ops,
+    cmd_bench, cmd_runner;
 
 /* ---- options: arguments.c ---- */
 

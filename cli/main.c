@@ -4,8 +4,8 @@
 
 #include "cli.h"
 
-static const command *const commands[] = {&cmd_inspect, &cmd_run, &cmd_classify, &cmd_test,  &cmd_plan,
-                                          &cmd_ops,     &cmd_bench, &cmd_runner};
+static const command *const commands[] = {&cmd_inspect, &cmd_run, &cmd_classify, &cmd_test,   &cmd_plan,
+                                          &cmd_pack,    &cmd_ops, &cmd_bench,    &cmd_runner};
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
 static void print_help(FILE *out) {

@@ -123,12 +123,8 @@ static sdx_status create(const sdx_model *model, const sdx_program_options *opti
     program->kernels = model->stored ? model->stored->kernels : given.kernels;
     program->threads = given.threads;
     program->slice.wanted = given.slice;
-<<<<<<< HEAD
-    program->limits = sdx_limits_over(&model->module->limits, given.limits);
-=======
     program->saving = saving;
-    set_limits(program, given.limits);
->>>>>>> 95e4098 (pack: the packed file, written and read)
+    program->limits = sdx_limits_over(&model->module->limits, given.limits);
     uint64_t budget = program->limits.max_memory;
     sdx_arena_init(&program->arena, program->allocator, budget >= SIZE_MAX ? 0 : (size_t)budget);
     sdx_status status = set_strategy(program, given.strategy, error);
