@@ -10,7 +10,7 @@ static const char help[] =
     "usage: sardonyx run MODEL [--input NAME=FILE.npy|.pb].. [--random SEED] [--dim NAME=N]..\n"
     "                    [--output DIR] [--format npy|pb] [--threads N] [--cpus LIST]\n"
     "                    [--optimize 0|1|2|3] [--winograd on|off] [--repeat N]\n"
-    "                    [--slice N|off|auto] [--profile FILE] [--json]\n\n"
+    "                    [--slice N|off|auto] [--profile FILE] [--verify] [--json]\n\n"
     "Runs a model and prints a summary of each output.\n\n"
     "  --input NAME=FILE  an input from a .npy file, or from a .pb file that holds what the model\n"
     "                     declares: a TensorProto, SequenceProto or OptionalProto\n"
@@ -31,6 +31,7 @@ static const char help[] =
     "  --profile FILE     run again as often (10 times at most) and write what each step took to\n"
     "                     FILE, a trace for Perfetto or chrome://tracing; the 10 steps that took\n"
     "                     longest go to stderr\n"
+    "  --verify           of a packed file: compare all data with their digests first\n"
     "  --json             the summary as JSON: outputs, memory, times\n\n"
     "example: sardonyx run resnet50.onnx --random 1 --dim batch=4 --output results\n";
 
@@ -38,7 +39,7 @@ static const char help[] =
 
 typedef struct run_options {
     const char *model, *output, *profile, *slice_text, *cpus_text;
-    bool json;
+    bool json, verify;
     int format; /* 0 npy, 1 pb */
     int winograd; /* 0 on, 1 off */
     int64_t seed, threads, optimize, repeat; /* seed -1: no random inputs */
@@ -68,6 +69,7 @@ static bool parse(run_options *o, int argc, char **argv) {
         {.name = "--cpus", .kind = OPTION_TEXT, .to = &o->cpus_text},
         {.name = "--slice", .kind = OPTION_TEXT, .to = &o->slice_text},
         {.name = "--profile", .kind = OPTION_TEXT, .to = &o->profile},
+        {.name = "--verify", .kind = OPTION_FLAG, .to = &o->verify},
         {.name = "--json", .kind = OPTION_FLAG, .to = &o->json},
     };
     if (!parse_arguments(&cmd_run, argc, argv, options, sizeof options / sizeof *options,
@@ -302,7 +304,8 @@ static int profile_runs(run_session *s, const run_options *o, sdx_context_option
 static int run_model(run_session *s, const run_options *o) {
     sdx_error error;
     double start = now_ms();
-    sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given()};
+    sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given(),
+                             .flags = o->verify ? SDX_LOAD_VERIFY : 0u};
     sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)o->optimize,
                                    .fixed = o->dims.items, .fixed_count = o->dims.count,
                                    .slice = o->slice, .threads = thread_count(o),

@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
 static const char help[] =
     "usage: sardonyx test DIR.. [--rtol R] [--atol A] [--threads N] [--optimize 0|1|2|3]\n"
-    "                     [--filter TEXT] [--quiet]\n\n"
-    "Runs ONNX backend tests, found recursively: a case is a folder with model.onnx and folders\n"
-    "test_data_set_N of input_K.pb and output_K.pb. A file tolerance.txt in the case, with lines\n"
-    "`rtol R` and `atol A`, sets its tolerances; without it those of the options hold. A line\n"
+    "                     [--filter TEXT] [--packed] [--quiet]\n\n"
+    "Runs ONNX backend tests, found recursively: a case is a folder with model.onnx or model.sdx\n"
+    "and folders test_data_set_N of input_K.pb and output_K.pb. A file tolerance.txt in the case, with\n"
+    "lines `rtol R` and `atol A`, sets its tolerances; without it those of the options hold. A line\n"
     "`random` in it says that the model draws its outputs: type and shape are compared then.\n\n"
     "The data sets of a case go through one context in order, then again in reverse: the second\n"
     "time, outputs must have the same bits as the first time.\n\n"
@@ -24,6 +25,7 @@ static const char help[] =
     "  --threads N    threads (default: as many as the process may use)\n"
     "  --optimize L   optimisation level (default 3)\n"
     "  --filter TEXT  only cases whose path contains TEXT\n"
+    "  --packed       write each model to a packed file and run what is read back\n"
     "  --quiet        do not print the cases that pass\n\n"
     "The last line is `N passed, N failed, N skipped`; a case whose operators are not supported\n"
     "is skipped, with the reason. Exit code 1 if any failed or no case was found.\n\n"
@@ -35,7 +37,7 @@ typedef struct totals {
     size_t passed, failed, skipped;
     tolerance tol;
     int64_t threads, optimize;
-    bool quiet;
+    bool quiet, packed;
     const char *filter;
 } totals;
 
@@ -104,12 +106,45 @@ static bool read_tolerances(test_case *t) {
     return good;
 }
 
-static bool open_model(test_case *t, int optimize, sdx_error *error) {
-    char *path = join(t->folder, "model.onnx");
+/* The model of a case, or NULL where the folder is none. */
+static char *model_path(const char *folder) {
+    static const char *const names[] = {"model.onnx", "model.sdx"};
+    for (size_t i = 0; i < 2; i++) {
+        char *path = join(folder, names[i]);
+        if (path && exists(path)) return path;
+        free(path);
+    }
+    return NULL;
+}
+
+/* Puts the model that comes back from a packed file in the place of the one given. */
+static bool pack_model(test_case *t, const sdx_program_options *program,
+                       const sdx_load_options *load, sdx_error *error) {
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/sardonyx-test-XXXXXX", folder && folder[0] ? folder : "/tmp");
+    int taken = mkstemp(path);
+    if (taken < 0) return fail(t, "no temporary file: %s", strerror(errno));
+    close(taken);
+    sdx_load_options verify = *load;
+    verify.flags |= SDX_LOAD_VERIFY;
+    sdx_model *packed = NULL;
+    bool good = sdx_model_pack_file(t->model, program, NULL, path, error) == SDX_STATUS_OK &&
+                sdx_model_load_file(path, &verify, &packed, error) == SDX_STATUS_OK;
+    unlink(path);
+    if (!good) return false;
+    sdx_model_release(t->model);
+    t->model = packed;
+    return true;
+}
+
+static bool open_model(test_case *t, int optimize, bool packed, sdx_error *error) {
+    char *path = model_path(t->folder);
     if (!path) return fail(t, "out of memory");
     sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given()};
     sdx_program_options program = {.struct_size = sizeof program, .optimize = optimize};
     bool good = sdx_model_load_file(path, &load, &t->model, error) == SDX_STATUS_OK &&
+                (!packed || pack_model(t, &program, &load, error)) &&
                 sdx_program_create(t->model, &program, &t->program, error) == SDX_STATUS_OK;
     free(path);
     t->info.struct_size = sizeof t->info;
@@ -280,7 +315,7 @@ static void run_case(const char *folder, totals *sum) {
                    .threads = (uint32_t)sum->threads};
     sdx_error error;
     sdx_error_clear(&error);
-    bool good = read_tolerances(&t) && open_model(&t, (int)sum->optimize, &error) &&
+    bool good = read_tolerances(&t) && open_model(&t, (int)sum->optimize, sum->packed, &error) &&
                 run_data_sets(&t, &error);
     const char *reason = t.message[0] ? t.message : error.message;
     size_t length = strlen(folder); /* the folder stands before the reason; not in it again */
@@ -335,8 +370,8 @@ static bool read_folder(const char *folder, name_list *names) {
 }
 
 static bool walk(const char *folder, totals *sum, int depth) {
-    char *model = join(folder, "model.onnx");
-    bool is_case = model && exists(model), good = model != NULL;
+    char *model = model_path(folder);
+    bool is_case = model != NULL, good = true;
     free(model);
     if (is_case) {
         run_case(folder, sum);
@@ -376,6 +411,7 @@ static int run(int argc, char **argv) {
         {.name = "--threads", .kind = OPTION_INTEGER, .to = &sum.threads, .low = 1, .high = 1024},
         {.name = "--optimize", .kind = OPTION_INTEGER, .to = &sum.optimize, .low = 0, .high = 3},
         {.name = "--filter", .kind = OPTION_TEXT, .to = &sum.filter},
+        {.name = "--packed", .kind = OPTION_FLAG, .to = &sum.packed},
         {.name = "--quiet", .kind = OPTION_FLAG, .to = &sum.quiet},
     };
     int code = EXIT_USAGE;

@@ -97,6 +97,30 @@ static void node_json(inspection *in, json_writer *json, size_t index) {
     json_end(json);
 }
 
+static void packing_json(const inspection *in, json_writer *json) {
+    sdx_packing_info packing = {.struct_size = sizeof packing};
+    if (sdx_model_get_packing(in->model, &packing) != SDX_STATUS_OK) return;
+    json_object(json, "packed");
+    json_integer(json, "format", packing.version);
+    json_string(json, "library", packing.library);
+    json_integer(json, "optimize", packing.optimize);
+    json_bool(json, "plain", (packing.flags & SDX_PACK_PLAIN) != 0);
+    json_bool(json, "half", (packing.flags & SDX_PACK_HALF) != 0);
+    json_bool(json, "ready", packing.ready);
+    json_array(json, "sets");
+    for (size_t i = 0; i < packing.set_count; i++) {
+        const char *name;
+        uint64_t bytes;
+        sdx_model_packed_set(in->model, i, &name, &bytes);
+        json_object(json, NULL);
+        json_string(json, "name", name);
+        json_integer(json, "bytes", (int64_t)bytes);
+        json_end(json);
+    }
+    json_end(json);
+    json_end(json);
+}
+
 static void header_json(const inspection *in, json_writer *json) {
     const sdx_model_info *info = &in->info;
     json_integer(json, "file_bytes", (int64_t)info->file_bytes);
@@ -128,6 +152,7 @@ static void header_json(const inspection *in, json_writer *json) {
         json_end(json);
     }
     json_end(json);
+    packing_json(in, json);
 }
 
 static void counts_json(const inspection *in, json_writer *json) {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define LONG_VALUE 400 /* bytes of a metadata value that are shown */
+
 /* ---- facts, one a line ------------------------------------------------------------------------ */
 
 static void label(const char *name) { printf("%-12s ", name); }
@@ -272,6 +274,27 @@ static void print_optimized(inspection *in) {
     for (size_t i = 0; i < sdx_program_node_count(in->program); i++) print_program_node(in, i);
 }
 
+/* What a packed file holds beside the graph. */
+static void print_packing(inspection *in) {
+    sdx_packing_info packing = {.struct_size = sizeof packing};
+    if (sdx_model_get_packing(in->model, &packing) != SDX_STATUS_OK) return;
+    text *t = &in->scratch;
+    text_clear(t);
+    text_add(t, "format %u, by version %s, level %d", packing.version, packing.library,
+             packing.optimize);
+    for (size_t i = 0; i < packing.set_count; i++) {
+        const char *name;
+        uint64_t bytes;
+        sdx_model_packed_set(in->model, i, &name, &bytes);
+        text_add(t, "; for %s ", name);
+        text_add_bytes(t, bytes);
+    }
+    if (packing.flags & SDX_PACK_PLAIN) text_add(t, "; plain weights");
+    if (packing.flags & SDX_PACK_HALF) text_add(t, "; weights in half precision");
+    if (packing.set_count && !packing.ready) text_add(t, "; none for the kernels at hand");
+    print_fact("packed", t->data);
+}
+
 /* ---- stages ----------------------------------------------------------------------------------- */
 
 static void print_load(inspection *in) {
@@ -288,6 +311,7 @@ static void print_load(inspection *in) {
     text_add(&in->scratch, "%zu, ", info->constant_count);
     text_add_bytes(&in->scratch, info->constant_bytes);
     print_fact("constants", in->scratch.data);
+    print_packing(in);
     print_operators(in);
     print_count("metadata", info->metadata_count);
     for (size_t i = 0; i < info->metadata_count; i++) {
@@ -296,7 +320,11 @@ static void print_load(inspection *in) {
         fputs("  ", stdout);
         put_safe(stdout, key);
         fputs(" = ", stdout);
-        put_safe(stdout, value);
+        size_t size = strlen(value);
+        char begin[LONG_VALUE + 1];
+        snprintf(begin, sizeof begin, "%s", value);
+        put_safe(stdout, begin);
+        if (size > LONG_VALUE) printf(" … (%zu bytes)", size);
         putchar('\n');
     }
 }

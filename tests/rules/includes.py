@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that includes point one way: base <- proto <- onnx -> graph <- {ops, passes, plan} <- exec.
+"""Checks that includes point one way: base <- proto <- onnx -> graph <- {ops, passes, plan} <- exec <- pack.
 
 kernels and image see base alone; cli sees the public header and report; report sees itself.
 """

@@ -1,0 +1,1 @@
+"$SARDONYX" pack --help
