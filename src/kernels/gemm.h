@@ -45,4 +45,12 @@ void sdx_f32_gemm_strided(sdx_pool *pool, size_t m, size_t n, size_t k, sdx_f32_
 void sdx_f64_gemm_strided(sdx_pool *pool, size_t m, size_t n, size_t k, sdx_f64_matrix a,
                           sdx_f64_matrix b, double *c, size_t ldc, bool accumulate, void *scratch);
 
+/* The same in two steps, for a B that several blocks of rows are multiplied with, in float32 and on one
+ * thread: B (k x n) packed into k times n floats, n rounded up to a multiple of 32; then C (m x n) = A * B
+ * for at most SDX_GEMM_PANEL_ROWS rows of adjacent elements. */
+#define SDX_GEMM_PANEL_ROWS 144
+void sdx_f32_pack_panels(sdx_f32_matrix b, size_t k, size_t n, float *packed);
+void sdx_f32_panel_product(size_t m, size_t n, size_t k, const float *a, size_t lda,
+                           const float *packed, float *c, size_t ldc);
+
 #endif

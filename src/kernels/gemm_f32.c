@@ -13,7 +13,7 @@
 #define KC     SDX_GEMM_KC
 #define NC     SDX_GEMM_NC
 #define MC     SDX_GEMM_MC
-#define BLOCK  144               /* rows of a piece: whole tiles of 6, 8 or 12 */
+#define BLOCK  SDX_GEMM_PANEL_ROWS /* rows of a piece: whole tiles of 6, 8 or 12 */
 #define WIDEST 32                /* columns of a panel at most: what room for panels is rounded to */
 #define PIECE  ((size_t)1 << 19) /* multiply-adds that are worth handing to another thread */
 
@@ -154,6 +154,21 @@ static void packed_gemm(sdx_pool *pool, const job *whole, float *scratch) {
                 run_block(pool, &part);
             }
         }
+}
+
+void sdx_f32_pack_panels(sdx_f32_matrix b, size_t k, size_t n, float *packed) {
+    job j = {.kernels = sdx_kernels_get(), .n = n, .k = k, .b = b, .packed_b = packed};
+    j.width = 2 * j.kernels->lanes;
+    pack_b_body(&j, 0, (n + j.width - 1) / j.width);
+}
+
+void sdx_f32_panel_product(size_t m, size_t n, size_t k, const float *a, size_t lda,
+                           const float *packed, float *c, size_t ldc) {
+    job j = {.kernels = sdx_kernels_get(), .m = m, .n = n, .k = k, .a = {a, lda, 1}, .c = c,
+             .ldc = ldc, .packed_b = (float *)(uintptr_t)packed, .groups = 1};
+    j.width = 2 * j.kernels->lanes;
+    j.group = j.panels = (n + j.width - 1) / j.width;
+    tiles_body(&j, 0, 1);
 }
 
 /* ---- skinny ---------------------------------------------------------------------------------- */

@@ -110,6 +110,7 @@ int main(int count, char **words) {
         {"binary", test_binary},
         {"sums", test_sums},
         {"softmax", test_softmax},
+        {"attention", test_attend},
         {"pools", test_pools},
         {"transpose", test_transpose},
         {"panels", test_panels},

@@ -182,6 +182,16 @@ static void check_gemm(sdx_pool *pool, size_t m, size_t n, size_t k, unsigned op
     if (memcmp(c, again, c_size * sizeof *c) != 0)
         wrong("%zux%zux%zu: other bits with two threads", m, n, k);
     guarded_check(scratch, room / sizeof(float) + 1, "scratch of a product");
+    if (!add && am.col == 1 && m <= SDX_GEMM_PANEL_ROWS) { /* the same in two steps */
+        float *packed = guarded((n + 31) / 32 * 32 * k);
+        sdx_f32_pack_panels(bm, k, n, packed);
+        sdx_f32_panel_product(m, n, k, a, lda, packed, again, ldc);
+        for (size_t i = 0; i < c_size; i++)
+            near((double)again[i], (double)c[i], 3e-6 * (2 + sqrt((double)k)), "two steps", i);
+        guarded_check(packed, (n + 31) / 32 * 32 * k, "packed panels");
+        guarded_check(again, c_size, "product of panels");
+        guarded_free(packed);
+    }
     guarded_check(c, c_size, "product");
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < ldc && i * ldc + j < c_size; j++) {

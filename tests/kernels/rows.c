@@ -81,6 +81,40 @@ static void check_softmax(const float *x, const float *y, size_t count, size_t n
     }
 }
 
+/* Weights over their sum, with and without masks, are a softmax. */
+static void check_attend(const sdx_kernels *set, size_t n, unsigned masks, float scale, bool odd) {
+    float *s = guarded(n), *x = guarded(n), *mask[2] = {guarded(n), guarded(n)}, inverse;
+    for (size_t i = 0; i < n; i++) {
+        s[i] = 40 * random_float();
+        x[i] = s[i] * scale;
+        for (unsigned m = 0; m < masks; m++) {
+            mask[m][i] = i % 5 == 3 + m && n > 4 ? -INFINITY : 3 * random_float();
+            x[i] += mask[m][i];
+        }
+    }
+    if (odd) s[n / 2] = x[n / 2] = NAN;
+    set->f32_attend(s, n, scale, masks > 0 ? mask[0] : NULL, masks > 1 ? mask[1] : NULL, &inverse);
+    double max = -INFINITY, sum = 0;
+    for (size_t i = 0; i < n; i++) max = (double)x[i] > max ? (double)x[i] : max;
+    for (size_t i = 0; i < n; i++) sum += exp((double)x[i] - max);
+    for (size_t i = 0; i < n; i++) {
+        const double e = odd ? NAN : exp((double)x[i] - max) / sum;
+        near((double)s[i] * (double)inverse, e, 1e-5 * fabs(e) + 1e-37, "attention weight", i);
+    }
+    guarded_check(s, n, "attention weights");
+    guarded_free(s);
+    guarded_free(x);
+    guarded_free(mask[0]);
+    guarded_free(mask[1]);
+}
+
+void test_attend(const sdx_kernels *set) {
+    for (size_t n = 1; n <= 5 * set->lanes + 2; n++)
+        for (unsigned masks = 0; masks <= 2; masks++)
+            check_attend(set, n, masks, masks == 1 ? 1.0f : 0.125f, n % 7 == 0);
+    check_attend(set, 5000, 0, 0.25f, false);
+}
+
 void test_softmax(const sdx_kernels *set) {
     for (unsigned logarithm = 0; logarithm < 2; logarithm++)
         for (size_t n = 1; n <= 5 * set->lanes + 2; n++) {

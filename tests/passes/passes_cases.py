@@ -390,3 +390,64 @@ fused("mean of a strip", "a = Conv(x, e, eb) c = Conv<group=48, pads=[1,1,1,1], 
 fused("strip of a small image stays", STRIP.format("") + "y = Add(f, x)",
       "Transpose Conv Conv Conv Transpose", inputs="float[N,8,9,7] x", shapes=((2, 8, 9, 7),),
       constants={**WIDE, **LIMITS})
+
+
+# ---- attention ---------------------------------------------------------------------------------------
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def attention(name, body, left, shape, **more):
+    """Cases on one input, whose numbers are scaled down by the body or by the few of a sum."""
+    constants = {"half": number(0.5), "two": number(2), "last": ints(2), "c0": ints(0), "c8": ints(8),
+                 "c16": ints(16), "c24": ints(24), "i0": np.array(0), "i1": np.array(1),
+                 "i2": np.array(-1), **more.pop("constants", {})}
+    used = {k: v for k, v in constants.items() if f"{k}" in body.replace("(", " ").replace(")", " ")
+            .replace(",", " ").split()}
+    case(name, body, left, shapes=(shape,), constants=used, **more)
+
+
+PACKED = ("t = Transpose<perm=[1,0,2]>(x) a = Slice(t, c0, c8, last) b = Slice(t, c8, c16, last) "
+          "c = Slice(t, c16, c24, last) d = Reshape(a, split) e = Reshape(b, split) f = Reshape(c, split) "
+          "q = Transpose<perm=[1,0,2]>(d) k = Transpose<perm=[1,2,0]>(e) v = Transpose<perm=[1,0,2]>(f) ")
+THREE = {"inputs": "float[N,7,24] x", "outputs": "float[A,B,C] y", "shape": (3, 7, 24)}
+HEADS = {"split": ints(7, -1, 4), "join": ints(7, -1, 8)}
+attention("attention of a packed projection", PACKED + "p = Div(q, two) s = MatMul(p, k) "
+          "w = Softmax<axis=-1>(s) o = MatMul(w, v) z = Transpose<perm=[1,0,2]>(o) y = Reshape(z, join)",
+          "Attention Reshape", constants=HEADS, **THREE)
+attention("attention scaled behind the product, with a mask", PACKED + "s = MatMul(q, k) "
+          "r = Mul(half, s) m = Add(mask, r) w = Softmax<axis=-1>(m) y = MatMul(w, v)", "Attention",
+          constants={**HEADS, "mask": np.where(np.tri(7) > 0, 0, -np.inf).astype(np.float32)}, **THREE)
+attention("a row that sees nothing is not a number", PACKED + "s = MatMul(q, k) m = Add(s, mask) "
+          "w = Softmax<axis=-1>(m) y = MatMul(w, v)", "Attention",
+          constants={**HEADS, "mask": np.where(np.arange(7)[:, None] == 2, -np.inf,
+                                               draw(7, 7)).astype(np.float32)}, **THREE)
+attention("a negative factor stays outside", PACKED + "p = Mul(q, minus) s = MatMul(p, k) "
+          "w = Softmax<axis=-1>(s) y = MatMul(w, v)", "Slice Reshape Transpose Mul Transpose Attention",
+          constants={**HEADS, "minus": number(-0.5)}, **THREE)
+attention("weights that are wanted stay", PACKED + "s = MatMul(q, k) z = Softmax<axis=-1>(s) "
+          "y = MatMul(z, v)", "Transpose Slice Slice Slice Reshape Reshape Reshape Transpose Transpose "
+          "Transpose MatMul Softmax MatMul", constants=HEADS,
+          **{**THREE, "outputs": "float[A,B,C] y, float[D,E,F] z"})
+attention("softmax over queries stays", PACKED + "s = MatMul(q, k) w = Softmax<axis=1>(s) "
+          "y = MatMul(w, v)", "Transpose Slice Slice Slice Reshape Reshape Reshape Transpose Transpose "
+          "Transpose MatMul Softmax MatMul", constants=HEADS, **THREE)
+WINDOWS = ("r = Reshape(x, split) t = Transpose<perm=[2,0,3,1,4]>(r) q0 = Gather<axis=0>(t, i0) "
+           "k0 = Gather<axis=0>(t, i1) v = Gather<axis=0>(t, i2) q = Mul(q0, half) "
+           "k = Transpose<perm=[0,1,3,2]>(k0) s = MatMul(q, k) b = Add(s, bias) ")
+SHIFTED = "e = Reshape(b, five) m = Add(e, mask) f = Reshape(m, four) w = Softmax(f) "
+BEHIND = "o = MatMul(w, v) z = Transpose<perm=[0,2,1,3]>(o) y = Reshape(z, flat)"
+WINDOW = {"split": ints(-1, 5, 3, 2, 3), "bias": draw(1, 2, 5, 5), "flat": ints(-1, 5, 6)}
+attention("attention in windows", WINDOWS + "w = Softmax(b) " + BEHIND, "Attention Reshape", (4, 5, 18),
+          inputs="float[N,5,18] x", outputs="float[A,B,C] y", constants=WINDOW)
+attention("attention in shifted windows", WINDOWS + SHIFTED + BEHIND, "Attention Reshape", (4, 5, 18),
+          inputs="float[4,5,18] x", outputs="float[A,B,C] y",
+          constants={**WINDOW, "five": ints(2, 2, 2, 5, 5), "four": ints(4, 2, 5, 5),
+                     "mask": draw(1, 2, 1, 5, 5)})
+attention("more queries than keys, many of both", "k0 = Slice(x, c0, few, c1) k = Transpose<perm=[0,2,1]>(k0) "
+          "s = MatMul(x, k) w = Softmax<axis=2>(s) v = Slice(x, c8, more, c1) y = MatMul(w, v)", "Attention",
+          (2, 131, 9), inputs="float[N,131,9] x", outputs="float[A,B,C] y",
+          constants={"few": ints(101), "more": ints(109), "c1": ints(1)})
+attention("a mask by query alone stays", "k = Transpose<perm=[0,2,1]>(x) s = MatMul(x, k) "
+          "m = Add(s, mask) w = Softmax<axis=2>(m) y = MatMul(w, x)", "Transpose MatMul Add Softmax MatMul",
+          (2, 6, 4), inputs="float[N,6,4] x", outputs="float[A,B,C] y", constants={"mask": draw(6, 1)})

@@ -88,6 +88,56 @@ void SDX_NAME(sdx_f32_softmax)(const float *x, float *y, size_t rows, size_t n, 
     }
 }
 
+/* s * scale + masks, in place. */
+SIMD_INLINE void add_masks(float *s, size_t n, float scale, const float *mask0, const float *mask1) {
+    const vf by = vf_set1(scale);
+    size_t i = 0;
+    for (; i + VL <= n; i += VL) {
+        vf x = vf_fma(vf_load(s + i), by, vf_load(mask0 + i));
+        if (mask1) x += vf_load(mask1 + i);
+        vf_store(s + i, x);
+    }
+    if (i == n) return;
+    vf x = vf_fma(vf_load_n(s + i, n - i), by, vf_load_n(mask0 + i, n - i));
+    if (mask1) x += vf_load_n(mask1 + i, n - i);
+    vf_store_n(s + i, x, n - i);
+}
+
+void SDX_NAME(sdx_f32_attend)(float *s, size_t n, float scale, const float *mask0,
+                              const float *mask1, float *inverse) {
+    float max;
+    if (mask0) {
+        add_masks(s, n, scale, mask0, mask1);
+        scale = 1;
+    }
+    SDX_NAME(sdx_f32_max)(s, n, &max);
+    const vf by = vf_set1(scale), shift = vf_set1(-max * scale);
+    double total = 0;
+    for (size_t from = 0; from < n; from += STRETCH) {
+        const size_t end = n - from < STRETCH ? n : from + STRETCH;
+        vf s0 = vf_set1(0.0f), s1 = s0;
+        size_t i = from;
+        for (; i + 2 * VL <= end; i += 2 * VL) {
+            const vf e0 = vf_exp_negative(vf_fma(vf_load(s + i), by, shift));
+            const vf e1 = vf_exp_negative(vf_fma(vf_load(s + i + VL), by, shift));
+            vf_store(s + i, e0);
+            vf_store(s + i + VL, e1);
+            s0 += e0;
+            s1 += e1;
+        }
+        for (; i < end; i += VL) {
+            const size_t left = end - i;
+            const vf x = left >= VL ? vf_load(s + i) : load_rest(s + i, left);
+            const vf e = vf_exp_negative(vf_fma(x, by, shift));
+            if (left >= VL) vf_store(s + i, e);
+            else vf_store_n(s + i, e, left);
+            s0 += e;
+        }
+        total += (double)vf_sum(s0 + s1);
+    }
+    *inverse = (float)(1 / total);
+}
+
 /* One vector of columns; count of them are stored. */
 static void columns(const float *x, float *y, size_t length, size_t step, size_t count,
                     bool logarithm) {

@@ -1,0 +1,244 @@
+/* fused_attention.c - sardonyx:Attention, which the pass of that name makes of attention that a model writes
+ * out: softmax(scale Q K' + masks) V in float32, for many heads. Inputs: what Q, K', V are read from, and up
+ * to two masks to add or none.
+ *
+ * A task is one head with some of its queries: keys and values are packed once, then a few rows of scores at
+ * a time are made, turned into weights and multiplied with the values while they are in the first cache. The
+ * sum of the weights divides the result, not the weights. Attributes `q`, `k`, `v`: views (passes/view.h). */
+#include <stdio.h>
+
+#include "kernels/gemm.h"
+#include "kernels/kernels.h"
+#include "ops/matmul.h"
+
+#define ROWS    24 /* of scores at a time: whole tiles of 6, 8 or 12 */
+#define CHUNK   96 /* queries that are worth packing keys and values for */
+#define SLOTS   8  /* tasks at once, at most */
+#define FACTORS 12
+
+/* A view as numbers: of each factor whether it is batch, row or column, dim, step, extent or 0. */
+typedef struct view {
+    const int64_t *ints;
+    size_t count;
+} view;
+
+typedef struct params {
+    view q, k, v;
+    const int64_t *perm; /* of (batch.., row, column), as Transpose */
+    size_t rank;
+    const sdx_expr *sizes, *shape; /* batch, queries, keys, size, size of values; the result's */
+    size_t size_count, shape_rank;
+    const int64_t *inner[2]; /* dims of the batch but the first, for each mask */
+    size_t inner_count[2];
+    float scale;
+} params;
+
+static sdx_status prepare(sdx_prep *prep) {
+    params *p = prep->params;
+    SDX_TRY(sdx_attr_get_ints(prep, "q", &p->q.ints, &p->q.count));
+    SDX_TRY(sdx_attr_get_ints(prep, "k", &p->k.ints, &p->k.count));
+    SDX_TRY(sdx_attr_get_ints(prep, "v", &p->v.ints, &p->v.count));
+    SDX_TRY(sdx_attr_get_ints(prep, "perm", &p->perm, &p->rank));
+    SDX_TRY(sdx_attr_get_ints(prep, "inner0", &p->inner[0], &p->inner_count[0]));
+    SDX_TRY(sdx_attr_get_ints(prep, "inner1", &p->inner[1], &p->inner_count[1]));
+    SDX_TRY(sdx_attr_get_float(prep, "scale", 1.0f, &p->scale));
+    SDX_TRY(sdx_attr_get_exprs(prep, "sizes", &p->sizes, &p->size_count));
+    SDX_TRY(sdx_attr_get_exprs(prep, "shape", &p->shape, &p->shape_rank));
+    if (p->size_count != 5 || p->rank < 3 || p->rank > SDX_MAX_RANK || p->shape_rank != p->rank ||
+        p->inner_count[0] + 3 > SDX_MAX_RANK || p->inner_count[1] + 3 > SDX_MAX_RANK)
+        return sdx_prep_fail(prep, "attributes do not fit together");
+    return SDX_STATUS_OK;
+}
+
+/* Floats of each part of a slot, and of all of them. */
+static sdx_expr slot_floats(sdx_infer *inf, const params *p) {
+    const sdx_expr *s = p->sizes, line = sdx_expr_const(32);
+    sdx_expr keys = sdx_inf_mul(inf, sdx_expr_ceildiv(inf->pool, s[2], line), line);
+    sdx_expr values = sdx_inf_mul(inf, sdx_expr_ceildiv(inf->pool, s[4], line), line);
+    sdx_expr size = sdx_inf_mul(inf, sdx_expr_ceildiv(inf->pool, s[3], line), line);
+    sdx_expr sum = sdx_inf_add(inf, sdx_inf_mul(inf, keys, s[3]), sdx_inf_mul(inf, values, s[2]));
+    sum = sdx_inf_add(inf, sum, sdx_inf_mul(inf, sdx_inf_add(inf, keys, size), sdx_expr_const(ROWS)));
+    return sdx_inf_add(inf, sum, sdx_expr_const(64));
+}
+
+static sdx_status infer(sdx_infer *inf) {
+    const params *p = inf->params;
+    sdx_infer_set_dtype(inf, 0, SDX_DTYPE_FLOAT32);
+    sdx_expr chunks = sdx_expr_ceildiv(inf->pool, p->sizes[1], sdx_expr_const(CHUNK));
+    sdx_expr slots = sdx_expr_min(inf->pool, sdx_inf_mul(inf, p->sizes[0], chunks),
+                                  sdx_expr_const(SLOTS));
+    inf->scratch = sdx_inf_mul(inf, sdx_inf_mul(inf, slots, slot_floats(inf, p)),
+                               sdx_expr_const(sizeof(float)));
+    return sdx_infer_set_shape(inf, 0, (int32_t)p->shape_rank, p->shape);
+}
+
+/* ---- where things lie ---------------------------------------------------------------------------- */
+
+/* Places of the heads of one operand: element (row, column) of head h is at
+ * data[sum of the digits of h times their strides + row * row_stride + column * column_stride]. */
+typedef struct place {
+    float *data;
+    size_t factors, extent[FACTORS], stride[FACTORS]; /* of the batch, from the outermost in */
+    size_t rows, columns, row, column;
+} place;
+
+static place place_of(const sdx_tensor *t, const view *v) {
+    place p = {.data = t->data, .rows = 1, .columns = 1};
+    size_t step[SDX_MAX_RANK], total = 1, count = (size_t)v->ints[0];
+    for (int32_t i = t->rank - 1; i >= 0; i--) {
+        step[i] = total;
+        total *= (size_t)t->dims[i];
+    }
+    const int64_t *start = v->ints + 1 + 4 * count;
+    for (int32_t i = 0; i < t->rank; i++) p.data += (size_t)start[i] * step[i];
+    for (size_t f = 0; f < count; f++) {
+        const int64_t *n = v->ints + 1 + 4 * f;
+        size_t extent = (size_t)(n[3] ? n[3] : t->dims[n[1]] / n[2]);
+        size_t stride = step[n[1]] * (size_t)n[2];
+        if (n[0] == 1) p.rows = extent, p.row = stride;
+        else if (n[0] == 2) p.columns = extent, p.column = stride;
+        else p.extent[p.factors] = extent, p.stride[p.factors++] = stride;
+    }
+    return p;
+}
+
+/* The result: its axes are those of (batch.., row, column) in the order of perm. */
+static place place_of_result(const sdx_tensor *t, const params *p) {
+    place y = {.data = t->data, .factors = p->rank - 2};
+    size_t total = 1;
+    for (size_t i = p->rank; i-- > 0;) {
+        size_t of = (size_t)p->perm[i], extent = (size_t)t->dims[i];
+        if (of == p->rank - 1) y.columns = extent, y.column = total;
+        else if (of == p->rank - 2) y.rows = extent, y.row = total;
+        else y.extent[of] = extent, y.stride[of] = total;
+        total *= extent;
+    }
+    return y;
+}
+
+/* A mask, aligned to (batch, its inner dims, rows, keys) from the last dim on; dims of 1 are repeated. */
+static place place_of_mask(const sdx_tensor *t, const int64_t *inner, size_t inner_count) {
+    place m = {.data = t->data, .factors = inner_count + 1};
+    size_t total = 1;
+    int32_t from_end = 0;
+    for (size_t i = 0; i < inner_count; i++) m.extent[i + 1] = (size_t)inner[i];
+    m.extent[0] = SIZE_MAX;
+    for (int32_t i = t->rank - 1; i >= 0; i--, from_end++) {
+        size_t extent = (size_t)t->dims[i], stride = extent == 1 ? 0 : total;
+        if (from_end == 0) m.columns = extent, m.column = 1;
+        else if (from_end == 1) m.rows = extent, m.row = stride;
+        else m.stride[m.factors + 1 - (size_t)from_end] = stride;
+        total *= extent;
+    }
+    return m;
+}
+
+static float *head_at(const place *p, size_t head) {
+    float *at = p->data;
+    for (size_t f = p->factors; f-- > 0;) {
+        at += head % p->extent[f] * p->stride[f];
+        head /= p->extent[f];
+    }
+    return at;
+}
+
+/* ---- the work -------------------------------------------------------------------------------------- */
+
+typedef struct job {
+    place q, k, v, y, masks[2];
+    size_t mask_count, heads, chunk, chunks, slots, slot_floats;
+    float scale, *scratch;
+} job;
+
+static size_t round_up(size_t n) { return (n + 31) / 32 * 32; }
+
+static void run_task(const job *j, size_t task, float *slot) {
+    const sdx_kernels *kernels = sdx_kernels_get();
+    const size_t head = task / j->chunks, first = task % j->chunks * j->chunk;
+    const size_t last = first + j->chunk < j->q.rows ? first + j->chunk : j->q.rows;
+    const size_t keys = j->k.columns, size = j->k.rows, columns = j->v.columns;
+    const size_t score_row = round_up(keys), q_row = round_up(size);
+    float *packed_k = slot, *packed_v = packed_k + score_row * size;
+    float *scores = packed_v + round_up(columns) * keys, *copy = scores + ROWS * score_row;
+    float inverse[ROWS];
+    sdx_f32_pack_panels((sdx_f32_matrix){head_at(&j->k, head), j->k.row, j->k.column}, size, keys,
+                        packed_k);
+    sdx_f32_pack_panels((sdx_f32_matrix){head_at(&j->v, head), j->v.row, j->v.column}, keys, columns,
+                        packed_v);
+    const float *q = head_at(&j->q, head), *mask[2] = {NULL, NULL};
+    for (size_t m = 0; m < j->mask_count; m++) mask[m] = head_at(&j->masks[m], head);
+    float *y = head_at(&j->y, head);
+    for (size_t row = first; row < last; row += ROWS) {
+        const size_t rows = last - row < ROWS ? last - row : ROWS;
+        const float *from = q + row * j->q.row;
+        size_t from_row = j->q.row;
+        if (j->q.column != 1) {
+            for (size_t i = 0; i < rows; i++)
+                for (size_t c = 0; c < size; c++)
+                    copy[i * q_row + c] = from[i * from_row + c * j->q.column];
+            from = copy;
+            from_row = q_row;
+        }
+        sdx_f32_panel_product(rows, keys, size, from, from_row, packed_k, scores, score_row);
+        for (size_t i = 0; i < rows; i++)
+            kernels->f32_attend(scores + i * score_row, keys, j->scale,
+                                mask[0] ? mask[0] + (row + i) * j->masks[0].row : NULL,
+                                mask[1] ? mask[1] + (row + i) * j->masks[1].row : NULL, &inverse[i]);
+        float *to = y + row * j->y.row;
+        sdx_f32_panel_product(rows, columns, keys, scores, score_row, packed_v, to, j->y.row);
+        for (size_t i = 0; i < rows; i++)
+            kernels->f32_affine(to + i * j->y.row, to + i * j->y.row, columns, 0, inverse[i], 0);
+    }
+}
+
+static void run_slots(void *arg, size_t begin, size_t end) {
+    const job *j = arg;
+    for (size_t s = begin; s < end; s++)
+        for (size_t task = s; task < j->heads * j->chunks; task += j->slots)
+            run_task(j, task, j->scratch + s * j->slot_floats);
+}
+
+static sdx_status run(sdx_call *call) {
+    const params *p = call->params;
+    sdx_tensor *y = sdx_out(call, 0);
+    job j = {.q = place_of(sdx_in(call, 0), &p->q), .k = place_of(sdx_in(call, 1), &p->k),
+             .v = place_of(sdx_in(call, 2), &p->v), .y = place_of_result(y, p), .heads = 1,
+             .scale = p->scale, .scratch = call->scratch};
+    if (y->count == 0) return SDX_STATUS_OK;
+    for (; j.mask_count < 2 && sdx_in(call, 3 + (uint32_t)j.mask_count); j.mask_count++)
+        j.masks[j.mask_count] = place_of_mask(sdx_in(call, 3 + (uint32_t)j.mask_count),
+                                              p->inner[j.mask_count], p->inner_count[j.mask_count]);
+    for (size_t f = 0; f < j.y.factors; f++) j.heads *= j.y.extent[f];
+    /* As few chunks of queries as give every thread something to do. */
+    const size_t threads = sdx_pool_threads(call->host->pool);
+    size_t most = (j.q.rows + CHUNK - 1) / CHUNK, wanted = (2 * threads + j.heads - 1) / j.heads;
+    if (wanted > most || threads == 1) wanted = threads == 1 ? 1 : most;
+    j.chunk = ((j.q.rows + wanted - 1) / wanted + ROWS - 1) / ROWS * ROWS;
+    j.chunks = (j.q.rows + j.chunk - 1) / j.chunk;
+    const size_t keys = j.k.columns, size = j.k.rows;
+    j.slot_floats = round_up(keys) * size + round_up(j.v.columns) * keys +
+                    ROWS * (round_up(keys) + round_up(size)) + 64;
+    j.slot_floats = j.slot_floats / 16 * 16;
+    j.slots = threads < SLOTS ? threads : SLOTS;
+    if (j.slots > j.heads * j.chunks) j.slots = j.heads * j.chunks;
+    sdx_call_parallel(call, j.slots, 1, run_slots, &j);
+    return SDX_STATUS_OK;
+}
+
+static void describe(const sdx_call *call, sdx_work *work) {
+    const params *p = call->params;
+    const sdx_tensor *y = sdx_out(call, 0);
+    const place k = place_of(sdx_in(call, 1), &p->k);
+    snprintf(work->way, sizeof work->way, "blocks of rows, %s", sdx_kernels_get()->isa);
+    double columns = (double)y->dims[y->rank - 1];
+    if (y->count)
+        work->flops = 2.0 * (double)y->count / columns * (double)k.columns *
+                      ((double)k.rows + columns);
+}
+
+const sdx_op_def sdx_op_fused_attention = {
+    .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 1,
+    .in_types = {SDX_T(FLOAT32)},
+    .params_size = sizeof(params),
+    .prepare = prepare, .infer = infer, .run = run, .describe = describe,
+};
