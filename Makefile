@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
         conformance-data conformance differential shapes bench-load bench-memory \
-        bench-placement bench-peers bench-kernels bench rust-ort clean format help
+        cpus neon bench-placement bench-peers bench-kernels bench rust-ort clean format help
 
 all: build
 
@@ -19,7 +19,10 @@ help:
 	@echo "make conformance  ONNX's tests of today and of 1.12, its runner, schemas, scikit-learn"
 	@echo "make differential  over 30,000 random cases against ONNX Runtime and onnx.reference"
 	@echo "make shapes     how many shapes are known before a run, against two peers"
-	@echo "make asan|tsan|debug   the same library with sanitizers or without optimisation"
+	@echo "make cpus       ONNX's tests and all models with each instruction set that the machine has"
+	@echo "make neon       the library for 64-bit ARM under an emulator: kernels, ONNX's tests, models"
+	@echo "make tsan       threads under ThreadSanitizer: pool, shared programs, cancelling, models"
+	@echo "make asan|debug the same library with sanitizers or without optimisation"
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
 	@echo "make bench-memory  memory of the models: bounds, proofs, one plan for all sizes; placement"
@@ -39,7 +42,7 @@ build: setup-build
 	@cmake --preset release --log-level=WARNING > /dev/null
 	@cmake --build --preset release -- --quiet
 
-asan tsan debug: setup-build
+asan debug: setup-build
 	@cmake --preset $@ --log-level=WARNING > /dev/null
 	@cmake --build --preset $@ -- --quiet
 
@@ -81,6 +84,16 @@ shapes: build models
 
 test: build asan references conformance-data
 	@tests/run.sh
+
+tsan: models
+	@tests/tsan/run.sh $(CURDIR)/build/tsan $(MODELS) squeezenet1_1 mobilenet_v2 encoder
+
+cpus: build references conformance-data
+	@cd build && ctest --output-on-failure -R '^(cpus|kernels)'
+
+neon: references conformance-data
+	@tools/setup.sh neon
+	@tests/neon/run.sh $(CURDIR)/build/neon $(CURDIR)/build 10 squeezenet1_1 encoder
 
 bench-load: build references
 	@bench/run_load.sh

@@ -11,8 +11,9 @@ Usage: tools/setup.sh GROUP..
   torch    Debian's PyTorch and torchvision, for models/export.py
   peers    .venv-peers with the engines of tools/requirements-peers.txt that
            bench/peers compares with; goes on without those that cannot be had
+  neon     cross compiler and emulator for 64-bit ARM, for `make neon`
   test     build, python and torch, clang with its sanitizer runtime, and, where the
-           system has it, the test data of an older ONNX
+           system has them, neon, Chromium and the test data of an older ONNX
 
 Installs only what is missing; quiet and quick when nothing is.
 Exit codes: 0 all present, 1 something could not be installed, 2 usage.
@@ -37,6 +38,7 @@ python_packages=(python3-venv)
 # slower; installing OpenBLAS makes it the system's choice.
 torch_packages=(python3-torch python3-torchvision libopenblas0-pthread)
 clang_packages=(clang=clang libclang-rt-dev)
+neon_packages=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static)
 # What tests can do without: they say so and are counted as skipped.
 optional_packages=(libonnx-testdata chromium chromium-driver)
 
@@ -157,10 +159,11 @@ for group in "$@"; do
     python) packages+=("${python_packages[@]}") need_venv=1 ;;
     peers) packages+=("${python_packages[@]}") need_peers=1 ;;
     torch) packages+=("${torch_packages[@]}") ;;
+    neon) packages+=("${neon_packages[@]}") ;;
     test)
         packages+=("${build_packages[@]}" "${python_packages[@]}"
             "${torch_packages[@]}" "${clang_packages[@]}")
-        optional+=("${optional_packages[@]}")
+        optional+=("${optional_packages[@]}" "${neon_packages[@]}")
         need_venv=1
         ;;
     -h | --help) usage; exit 0 ;;
