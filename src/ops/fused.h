@@ -12,6 +12,9 @@ typedef struct sdx_fused_tail {
 } sdx_fused_tail;
 
 sdx_status sdx_fused_tail_prepare(sdx_prep *prep, sdx_fused_tail *tail);
+/* Of operators with several stages: act0, act0_a, act0_b and so on. */
+extern const char *const sdx_tail_names[3][3];
+sdx_status sdx_fused_tail_prepare_stage(sdx_prep *prep, uint32_t stage, sdx_fused_tail *tail);
 /* The tail of a kernel; addend may be NULL, and has `stride` floats from row to row. */
 sdx_tail sdx_fused_tail_of(const sdx_fused_tail *tail, const sdx_tensor *addend, size_t stride);
 

@@ -451,3 +451,16 @@ attention("more queries than keys, many of both", "k0 = Slice(x, c0, few, c1) k 
 attention("a mask by query alone stays", "k = Transpose<perm=[0,2,1]>(x) s = MatMul(x, k) "
           "m = Add(s, mask) w = Softmax<axis=2>(m) y = MatMul(w, x)", "Transpose MatMul Add Softmax MatMul",
           (2, 6, 4), inputs="float[N,6,4] x", outputs="float[A,B,C] y", constants={"mask": draw(6, 1)})
+MLP = {"w": draw(24, 96) / 8, "b": draw(96), "v": draw(96, 24) / 8, "c": draw(24)}
+HIDDEN = "a = MatMul(x, w) d = Add(a, b) e = Gelu(d) f = MatMul(e, v) g = Add(f, c) "
+fused("mlp", HIDDEN + "y = Add(g, x)", "Mlp", inputs="float[N,41,37,24] x", opset=20,
+      shapes=((1, 41, 37, 24), (2, 41, 37, 24)), constants=MLP)
+fused("mlp of gemms", "a = Gemm<alpha=0.5, transB=1>(x, w, b) d = Relu(a) "
+      "e = Gemm<transB=1>(d, v, c) s = Shape(x) y = Reshape(e, s)", "MatMul MatMul",
+      inputs="float[N,24] x", outputs="float[N,24] y", shapes=((1531, 24),),
+      constants={**MLP, "w": draw(96, 24) / 8, "v": draw(24, 96) / 8})
+fused("mlp that is small stays", HIDDEN + "y = Add(g, x)", "MatMul MatMul", opset=20,
+      inputs="float[N,4,37,24] x", shapes=((2, 4, 37, 24),), constants=MLP)
+fused("mlp read twice stays", HIDDEN + "z = Relu(e) y = Add(g, x)", "MatMul MatMul Relu", opset=20,
+      inputs="float[N,41,37,24] x", shapes=((2, 41, 37, 24),), constants=MLP,
+      outputs="float[A,B,C,D] y, float[A,B,C,E] z")

@@ -1,0 +1,112 @@
+/* fused_mlp.c - sardonyx:Mlp, which passes put in place of two sardonyx:MatMul in a row
+ * (kernels/mlp.h). Inputs: rows, then matrix and bias of each, then the addend of the second. The
+ * attributes are those of the two, numbered: transposed0, scale0, act0 … */
+#include <stdio.h>
+
+#include "kernels/matrix.h"
+#include "kernels/mlp.h"
+#include "ops/fused.h"
+#include "ops/half.h"
+
+enum { FIRST = 1, SECOND = 3, ADDEND = 5 };
+
+typedef struct params {
+    bool transposed[2]; /* the matrix is (columns, depth) */
+    float scale[2];     /* of the product */
+    sdx_fused_tail tails[2];
+} params;
+
+static sdx_status prepare(sdx_prep *prep) {
+    params *p = prep->params;
+    for (uint32_t i = 0; i < 2; i++) {
+        SDX_TRY(sdx_attr_get_bool(prep, i ? "transposed1" : "transposed0", false,
+                                  &p->transposed[i]));
+        SDX_TRY(sdx_attr_get_float(prep, i ? "scale1" : "scale0", 1.0f, &p->scale[i]));
+        SDX_TRY(sdx_fused_tail_prepare_stage(prep, i, &p->tails[i]));
+    }
+    return SDX_STATUS_OK;
+}
+
+static sdx_status infer(sdx_infer *inf) {
+    const params *p = inf->params;
+    int32_t rank = sdx_infer_rank(inf, 0);
+    sdx_infer_set_dtype(inf, 0, SDX_DTYPE_FLOAT32);
+    SDX_TRY(sdx_infer_require_min_rank(inf, 0, 1));
+    SDX_TRY(sdx_infer_require_rank(inf, FIRST, 2));
+    SDX_TRY(sdx_infer_require_rank(inf, SECOND, 2));
+    if (rank < 0 || sdx_infer_rank(inf, FIRST) < 0 || sdx_infer_rank(inf, SECOND) < 0)
+        return sdx_infer_set_shape(inf, 0, -1, NULL);
+    sdx_expr hidden = sdx_infer_dim(inf, FIRST, p->transposed[0] ? 0 : 1);
+    SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 0, rank - 1),
+                                    sdx_infer_dim(inf, FIRST, p->transposed[0] ? 1 : 0),
+                                    "inner dimension of the first product"));
+    SDX_TRY(sdx_infer_require_equal(inf, hidden,
+                                    sdx_infer_dim(inf, SECOND, p->transposed[1] ? 1 : 0),
+                                    "inner dimension of the second product"));
+    if (sdx_expr_is_const(hidden))
+        sdx_infer_add_scratch(inf, sdx_mlp_scratch((size_t)sdx_expr_value(hidden)) *
+                                       sizeof(float));
+    sdx_expr dims[SDX_MAX_RANK];
+    for (int32_t i = 0; i < rank - 1; i++) dims[i] = sdx_infer_dim(inf, 0, i);
+    dims[rank - 1] = sdx_infer_dim(inf, SECOND, p->transposed[1] ? 0 : 1);
+    return sdx_infer_set_shape(inf, 0, rank, dims);
+}
+
+static sdx_status pack_matrix(sdx_pack *pack, uint32_t stage, size_t *depth, size_t *columns,
+                              const float **to) {
+    const params *p = pack->params;
+    uint32_t input = stage ? SECOND : FIRST;
+    const sdx_const *matrix = sdx_pack_constant(pack, input);
+    bool turned = p->transposed[stage];
+    *depth = (size_t)matrix->dims[turned ? 1 : 0];
+    *columns = (size_t)matrix->dims[turned ? 0 : 1];
+    float *packed =
+        sdx_pack_piece(pack, SDX_DTYPE_FLOAT32, sdx_matrix_packed_size(*depth, *columns));
+    if (!packed) return pack->error->code;
+    *to = packed;
+    pack->taken |= 1u << input | 1u << (input + 1);
+    if (pack->filled) return SDX_STATUS_OK;
+    const void *from, *bias = NULL;
+    SDX_TRY(sdx_pack_floats(pack, input, &from));
+    if (sdx_pack_constant(pack, input + 1)) SDX_TRY(sdx_pack_floats(pack, input + 1, &bias));
+    sdx_matrix_pack(pack->threads, *depth, *columns, from, turned ? 1 : *columns,
+                    turned ? *depth : 1, p->scale[stage], bias, packed, NULL);
+    return SDX_STATUS_OK;
+}
+
+static sdx_status pack(sdx_pack *pack) {
+    sdx_mlp *mlp = sdx_pack_struct(pack, sizeof *mlp);
+    if (!mlp) return SDX_STATUS_NO_MEMORY;
+    pack->packed = mlp;
+    SDX_TRY(pack_matrix(pack, 0, &mlp->depth, &mlp->hidden, &mlp->first));
+    return pack_matrix(pack, 1, &mlp->hidden, &mlp->columns, &mlp->second);
+}
+
+static sdx_status run(sdx_call *call) {
+    const params *p = call->params;
+    const sdx_tensor *x = sdx_in(call, 0), *addend = sdx_in(call, ADDEND);
+    sdx_tensor *y = sdx_out(call, 0);
+    sdx_mlp mlp = *(const sdx_mlp *)call->packed;
+    if (y->count == 0) return SDX_STATUS_OK;
+    mlp.tails[0] = sdx_fused_tail_of(&p->tails[0], NULL, 0);
+    mlp.tails[1] = sdx_fused_tail_of(&p->tails[1], addend, mlp.columns);
+    sdx_scratch scratch;
+    SDX_TRY(sdx_call_scratch(call, sdx_mlp_scratch(mlp.hidden) * sizeof(float), &scratch));
+    sdx_mlp_run(call->host->pool, &mlp, y->count / mlp.columns, x->data, y->data, scratch.data);
+    sdx_call_scratch_end(call, &scratch);
+    return SDX_STATUS_OK;
+}
+
+static void describe(const sdx_call *call, sdx_work *work) {
+    const sdx_mlp *mlp = call->packed;
+    double rows = (double)(sdx_out(call, 0)->count / mlp->columns);
+    snprintf(work->way, sizeof work->way, "panels in blocks of rows, %s", sdx_kernels_get()->isa);
+    work->flops = 2.0 * rows * (double)mlp->hidden * (double)(mlp->depth + mlp->columns);
+}
+
+const sdx_op_def sdx_op_fused_mlp = {
+    .min_in = 4, .max_in = 6, .min_out = 1, .max_out = 1,
+    .in_types = {SDX_T(FLOAT32)},
+    .params_size = sizeof(params),
+    .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
+};
