@@ -29,8 +29,11 @@ void progress_show(progress *p, const char *what, double within_s) {
     double share = p->planned_s > 0 ? done / p->planned_s : 0;
     if (share > 1) share = 1;
     char left[40] = "", line[300];
-    /* What starting and loading take is not in the plan: its pace so far counts, once there is one. */
-    if (share > 0.02) put_span(left, sizeof left, passed / share - passed);
+    /* What starting and loading take is not in the plan, and weighs most at the beginning: the pace so
+     * far counts, within reason. */
+    double pace = done > 0 ? passed / done : 1;
+    if (share > 0.02)
+        put_span(left, sizeof left, (p->planned_s - done) * (pace < 1 ? 1 : pace > 3 ? 3 : pace));
     struct winsize window = {0};
     int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 20
                     ? window.ws_col - 1

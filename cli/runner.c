@@ -41,6 +41,7 @@ typedef struct session {
     heap_count heap;
     sdx_allocator counting;
     bool counts_heap;
+    sdx_program_options program_options; /* of the latest load */
 } session;
 
 static long long now_ns(void) {
@@ -183,6 +184,7 @@ static void do_load(session *s, char **fields, size_t count) {
     s->counts_heap = to.counts_heap;
     if (s->counts_heap)
         to.model.allocator = to.program.allocator = to.context.allocator = &s->counting;
+    s->program_options = to.program;
     long long start = now_ns(), imported = start;
     bool good = sdx_model_load_file(fields[1], &to.model, &s->model, &error) == SDX_STATUS_OK;
     imported = now_ns();
@@ -384,6 +386,30 @@ static void do_output(const session *s, char **fields, size_t count) {
     printf("{\"count\": %zu}\n", s->info.output_count);
 }
 
+/* save FILE: what is loaded, packed, as `sardonyx pack` writes it. */
+static void do_save(const session *s, char **fields, size_t count) {
+    sdx_error error;
+    sdx_error_clear(&error);
+    if (count != 2 || !s->model) {
+        fail("save: expected a file, after load");
+        return;
+    }
+    long long start = now_ns();
+    sdx_status status =
+        sdx_model_pack_file(s->model, &s->program_options, NULL, fields[1], &error);
+    long long taken = now_ns() - start;
+    if (status != SDX_STATUS_OK) {
+        fail("save: %s", error.message);
+        return;
+    }
+    struct stat file = {0};
+    stat(fields[1], &file);
+    printf("{\"ns\": %lld, \"bytes\": %lld, ", taken, (long long)file.st_size);
+    if (s->counts_heap) printf("\"heap\": %zu, ", atomic_load(&s->heap.peak));
+    put_memory();
+    printf("}\n");
+}
+
 static void do_memory(const session *s) {
     printf("{");
     if (s->context) {
@@ -413,6 +439,7 @@ static bool obey(session *s, char *line, bool (*extra)(const char *command)) {
     else if (strcmp(command, "image") == 0) do_image(s, fields, count);
     else if (strcmp(command, "run") == 0) do_run(s, fields, count);
     else if (strcmp(command, "output") == 0) do_output(s, fields, count);
+    else if (strcmp(command, "save") == 0) do_save(s, fields, count);
     else if (strcmp(command, "memory") == 0) do_memory(s);
     else if (!extra || !extra(command)) fail("no command '%s'", command);
     fflush(stdout);
