@@ -67,6 +67,17 @@ void sdx_matrix_pack(sdx_pool *pool, size_t depth, size_t columns, const void *f
     if (bias) memcpy(to, bias, columns * sizeof *to);
 }
 
+void sdx_matrix_scale(size_t depth, size_t columns, const void *factors, float *packed) {
+    sdx_panels panels = sdx_panels_of(columns, sdx_kernels_get()->lanes);
+    for (size_t p = 0; p < panels.count; p++) {
+        size_t first = sdx_panel_first(&panels, p);
+        size_t width = sdx_panel_vectors(&panels, p) * panels.lanes;
+        size_t used = columns - first < width ? columns - first : width;
+        for (size_t k = 0; k < depth; k++, packed += width)
+            for (size_t n = 0; n < used; n++) packed[n] *= sdx_float_at(factors, first + n);
+    }
+}
+
 static void fill_rows(const sdx_product *product, size_t first, size_t count, size_t tap,
                       size_t taps, const float **to) {
     (void)tap, (void)taps;

@@ -1,10 +1,13 @@
 /* fused_matmul.c - sardonyx:MatMul, which passes put in place of MatMul and Gemm whose second factor is
  * a constant matrix: float32, packed, with a tail. Inputs: rows (any rank, the last dim is summed
- * over), matrix, bias or none, addend or none. */
+ * over), matrix, bias or none, addend or none, factors of the columns or none. The factors are put in
+ * while packing, so that no second copy of a large matrix is ever made. */
 #include <stdio.h>
 
 #include "kernels/matrix.h"
 #include "ops/fused.h"
+
+enum { FACTORS = 4 };
 
 typedef struct params {
     sdx_fused_tail tail;
@@ -42,7 +45,7 @@ static sdx_status pack(sdx_pack *pack) {
     size_t columns = (size_t)matrix->dims[p->transposed ? 0 : 1];
     float *to = sdx_pack_piece(pack, SDX_DTYPE_FLOAT32, sdx_matrix_packed_size(depth, columns));
     if (!to) return pack->error->code;
-    pack->taken = 1u << 1 | 1u << 2;
+    pack->taken = 1u << 1 | 1u << 2 | 1u << FACTORS;
     pack->packed = to;
     if (pack->filled) return SDX_STATUS_OK;
     const void *from, *bias = NULL;
@@ -50,6 +53,11 @@ static sdx_status pack(sdx_pack *pack) {
     if (sdx_pack_constant(pack, 2)) SDX_TRY(sdx_pack_floats(pack, 2, &bias));
     sdx_matrix_pack(pack->threads, depth, columns, from, p->transposed ? 1 : columns,
                     p->transposed ? depth : 1, p->scale, bias, to, pack->read);
+    if (sdx_pack_constant(pack, FACTORS)) {
+        const void *factors;
+        SDX_TRY(sdx_pack_floats(pack, FACTORS, &factors));
+        sdx_matrix_scale(depth, columns, factors, to);
+    }
     return SDX_STATUS_OK;
 }
 
@@ -72,7 +80,7 @@ static void describe(const sdx_call *call, sdx_work *work) {
 }
 
 const sdx_op_def sdx_op_fused_matmul = {
-    .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
+    .min_in = 2, .max_in = 5, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,

@@ -1,5 +1,5 @@
 /* fused_mlp.c - sardonyx:Mlp, which passes put in place of two sardonyx:MatMul in a row
- * (kernels/mlp.h). Inputs: rows, then matrix and bias of each, then the addend of the second. The
+ * (kernels/mlp.h). Inputs: rows, then matrix, bias and factors of each, then the addend of the second. The
  * attributes are those of the two, numbered: transposed0, scale0, act0 … */
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 #include "ops/fused.h"
 #include "ops/half.h"
 
-enum { FIRST = 1, SECOND = 3, ADDEND = 5 };
+enum { FIRST = 1, SECOND = 4, ADDEND = 7 };
 
 typedef struct params {
     bool transposed[2]; /* the matrix is (columns, depth) */
@@ -64,13 +64,16 @@ static sdx_status pack_matrix(sdx_pack *pack, uint32_t stage, size_t *depth, siz
         sdx_pack_piece(pack, SDX_DTYPE_FLOAT32, sdx_matrix_packed_size(*depth, *columns));
     if (!packed) return pack->error->code;
     *to = packed;
-    pack->taken |= 1u << input | 1u << (input + 1);
+    pack->taken |= 7u << input;
     if (pack->filled) return SDX_STATUS_OK;
-    const void *from, *bias = NULL;
+    const void *from, *bias = NULL, *factors;
     SDX_TRY(sdx_pack_floats(pack, input, &from));
     if (sdx_pack_constant(pack, input + 1)) SDX_TRY(sdx_pack_floats(pack, input + 1, &bias));
     sdx_matrix_pack(pack->threads, *depth, *columns, from, turned ? 1 : *columns,
                     turned ? *depth : 1, p->scale[stage], bias, packed, NULL);
+    if (!sdx_pack_constant(pack, input + 2)) return SDX_STATUS_OK;
+    SDX_TRY(sdx_pack_floats(pack, input + 2, &factors));
+    sdx_matrix_scale(*depth, *columns, factors, packed);
     return SDX_STATUS_OK;
 }
 
@@ -105,7 +108,7 @@ static void describe(const sdx_call *call, sdx_work *work) {
 }
 
 const sdx_op_def sdx_op_fused_mlp = {
-    .min_in = 4, .max_in = 6, .min_out = 1, .max_out = 1,
+    .min_in = 2, .max_in = 8, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,

@@ -15,6 +15,8 @@ typedef struct host {
     sdx_id id;
     const char *op; /* that takes its place */
     sdx_id data, weights, bias;
+    bool packs;     /* takes factors of its channels while it packs the weights, as input 4 */
+    sdx_id factors; /* that it has already, or SDX_NONE */
     sdx_dtype dtype;
     int64_t channels;
     bool last;      /* the channels are the last axis of what it makes, not axis 1 */
@@ -70,7 +72,8 @@ static bool find_fused(const sdx_rewrite *r, const sdx_node *node, host *h) {
     h->channels = w->dims[turned ? 0 : 1];
     h->outer = turned ? 1 : (size_t)w->dims[0];
     h->inner = turned ? sdx_dims_product(w->dims, 1, w->rank) : 1;
-    h->alpha = conv ? 1 : (double)sdx_node_float(node, "scale", 1);
+    h->packs = !conv;
+    h->factors = h->packs ? sdx_node_input(node, 4) : SDX_NONE;
     return true;
 }
 
@@ -94,7 +97,7 @@ static bool find_host(sdx_rewrite *r, sdx_id value, host *h) {
     const sdx_node *node = maker_of(r, value, &fused, &conv);
     if (!node || node->input_count < 2 || sdx_sole_user(r, value) == SDX_NONE) return false;
     *h = (host){.id = sdx_maker(r, value), .data = node->inputs[0], .weights = node->inputs[1],
-                .bias = sdx_node_input(node, 2), .alpha = 1, .beta = 1};
+                .bias = sdx_node_input(node, 2), .factors = SDX_NONE, .alpha = 1, .beta = 1};
     const sdx_const *w = sdx_constant_of(r, h->weights);
     const sdx_const *b = sdx_constant_of(r, h->bias);
     if (!w || (h->bias != SDX_NONE && !b)) return false;
@@ -183,6 +186,17 @@ static sdx_id scaled_weights(sdx_rewrite *r, const host *h, const double *scale)
     return i == count ? sdx_emit_floats(r, h->dtype, w->rank, w->dims, to) : SDX_NONE;
 }
 
+/* The factors of a host that packs, times these. */
+static sdx_id scaled_factors(sdx_rewrite *r, const host *h, const double *scale) {
+    size_t count = 0;
+    const double *before =
+        h->factors == SDX_NONE ? NULL : sdx_constant_doubles(r, h->factors, &count);
+    double *to = sdx_arena_array(&r->scratch, (size_t)h->channels + 1, sizeof *to);
+    if (!to || (h->factors != SDX_NONE && count != (size_t)h->channels)) return SDX_NONE;
+    for (int64_t c = 0; c < h->channels; c++) to[c] = scale[c] * (before ? before[c] : 1);
+    return sdx_emit_floats(r, h->dtype, 1, &h->channels, to);
+}
+
 static sdx_id scaled_bias(sdx_rewrite *r, const host *h, const double *scale, const double *shift) {
     size_t count = 0;
     const double *from = h->bias == SDX_NONE ? NULL : sdx_constant_doubles(r, h->bias, &count);
@@ -198,7 +212,7 @@ static uint32_t attributes(const sdx_node *node, sdx_attr *out, uint32_t most) {
     uint32_t count = 0;
     for (uint32_t a = 0; a < node->attr_count && count < most; a++) {
         const char *name = node->attrs[a].name;
-        if (strcmp(name, "alpha") != 0 && strcmp(name, "beta") != 0 && strcmp(name, "scale") != 0)
+        if (strcmp(name, "alpha") != 0 && strcmp(name, "beta") != 0)
             out[count++] = node->attrs[a];
     }
     return count;
@@ -209,14 +223,17 @@ static void put_in(sdx_rewrite *r, const host *h, sdx_id user, const double *sca
     sdx_attr attrs[16];
     const sdx_id from[] = {h->id, user};
     sdx_rewrite_from(r, from, 2);
-    sdx_id weights = h->weights;
+    sdx_id weights = h->weights, factors = h->factors;
     bool scales = h->alpha != 1;
     for (int64_t c = 0; c < h->channels; c++) scales |= scale[c] != 1;
-    if (scales) weights = scaled_weights(r, h, scale);
+    if (scales && h->packs) factors = scaled_factors(r, h, scale);
+    else if (scales) weights = scaled_weights(r, h, scale);
     sdx_id bias = scaled_bias(r, h, scale, shift);
-    if (weights == SDX_NONE || bias == SDX_NONE) return;
+    if (weights == SDX_NONE || bias == SDX_NONE || (scales && h->packs && factors == SDX_NONE))
+        return;
     uint32_t count = attributes(sdx_node_at(r->module, h->id), attrs, SDX_COUNT(attrs));
-    sdx_id out = sdx_emit(&r->build, h->op, attrs, count, SDX_IDS(h->data, weights, bias));
+    const sdx_id in[5] = {h->data, weights, bias, SDX_NONE, factors};
+    sdx_id out = sdx_emit(&r->build, h->op, attrs, count, in, factors == SDX_NONE ? 3 : 5);
     if (out != SDX_NONE) sdx_supplant(r, sdx_node_at(r->module, user)->outputs[0], out);
 }
 

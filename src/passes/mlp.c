@@ -48,11 +48,12 @@ static void join(sdx_rewrite *r, sdx_id first, sdx_id second) {
         attrs[count++] = sdx_a_float(b, sdx_tail_names[i][1], sdx_node_float(node, "act_a", 0));
         attrs[count++] = sdx_a_float(b, sdx_tail_names[i][2], sdx_node_float(node, "act_b", 0));
     }
-    const sdx_id in[6] = {a.inputs[0], a.inputs[1], sdx_node_input(&a, 2),
-                          c.inputs[1], sdx_node_input(&c, 2), sdx_node_input(&c, 3)};
+    const sdx_id in[8] = {a.inputs[0], a.inputs[1], sdx_node_input(&a, 2), sdx_node_input(&a, 4),
+                          c.inputs[1], sdx_node_input(&c, 2), sdx_node_input(&c, 4),
+                          sdx_node_input(&c, 3)};
     const sdx_id from[2] = {second, first};
     sdx_rewrite_from(r, from, 2);
-    sdx_supplant(r, c.outputs[0], sdx_emit(b, "sardonyx:Mlp", attrs, count, in, 6));
+    sdx_supplant(r, c.outputs[0], sdx_emit(b, "sardonyx:Mlp", attrs, count, in, 8));
 }
 
 sdx_status sdx_pass_mlp(sdx_rewrite *r) {

@@ -73,12 +73,12 @@ static bool read_activation(sdx_rewrite *r, const sdx_node *node, activation *to
 }
 
 /* The node with another list of inputs and activation takes the place of `user`. */
-static bool absorb(sdx_rewrite *r, sdx_id id, sdx_id user, const sdx_id in[4],
+static bool absorb(sdx_rewrite *r, sdx_id id, sdx_id user, const sdx_id in[5],
                    const activation *act) {
     const sdx_node node = *sdx_node_at(r->module, id);
     sdx_id out = sdx_node_at(r->module, user)->outputs[0], made = SDX_NONE;
     sdx_node copy = node;
-    copy.input_count = has_addend(&node) ? 4 : node.input_count;
+    if (has_addend(&node) && node.input_count < 4) copy.input_count = 4;
     if (is_plain_conv(&node)) {
         copy.op_type = "PlainConv";
         copy.domain = SDX_DOMAIN_FUSED;
@@ -101,7 +101,7 @@ static bool absorb(sdx_rewrite *r, sdx_id id, sdx_id user, const sdx_id in[4],
 
 /* The other operand of a sum: a constant for each column is a bias, a value of the same shape an
  * addend. */
-static bool take_sum(sdx_rewrite *r, sdx_id id, sdx_id user, sdx_id in[4]) {
+static bool take_sum(sdx_rewrite *r, sdx_id id, sdx_id user, sdx_id in[5]) {
     const sdx_node *node = sdx_node_at(r->module, id), *sum = sdx_node_at(r->module, user);
     sdx_id own = node->outputs[0], result = sum->outputs[0];
     sdx_id other = sum->inputs[sum->inputs[0] == own ? 1 : 0];
@@ -128,8 +128,8 @@ static bool extend(sdx_rewrite *r, sdx_id id) {
     if (user == SDX_NONE) return false;
     const sdx_node *next = sdx_node_at(r->module, user);
     activation act;
-    sdx_id in[4];
-    for (uint32_t i = 0; i < 4; i++) in[i] = sdx_node_input(node, i);
+    sdx_id in[5];
+    for (uint32_t i = 0; i < 5; i++) in[i] = sdx_node_input(node, i);
     if (next->domain[0] == 0 && strcmp(next->op_type, "Add") == 0 && has_addend(node))
         return take_sum(r, id, user, in);
     if (next->inputs[0] != node->outputs[0] || !read_activation(r, next, &act)) return false;
