@@ -11,22 +11,37 @@ static bool is_depthwise(const sdx_conv_shape *s) {
            s->kernel_h <= SDX_CONV_DEPTHWISE_ROWS;
 }
 
-/* Seconds do not matter, only which is less: multiply-adds at the speed of the tiles, floats of the
- * transforms and of weights that come from memory, each weighed by what it costs in multiply-adds. */
-#define COST_TRANSFORM 6.0 /* a float of a transformed tile: loads, a few additions, a store */
-#define COST_WEIGHT 14.0   /* a float of packed weights, read once for each block of rows */
+/* Seconds do not matter, only which is less, in multiply-adds at the speed of the tiles: those themselves, a
+ * float of a transform, a call for one panel of weights; and a float of weights, most of which comes
+ * from memory while the products run, unless there are so few rows that these wait for it. */
+#define COST_TRANSFORM 12.0
+#define COST_CALL      2000.0
+#define COST_WEIGHT    1.5
+#define COST_WAIT      10.0
+
+static double products_cost(double products, double weights) {
+    double wait = COST_WAIT * weights;
+    return (products > wait ? products : wait) + COST_WEIGHT * weights;
+}
+
+/* Points of a row of tiles: those at the end have two more than results, like all. */
+static double points_of(size_t results, size_t tile) {
+    return (double)(results + 2 * ((results + tile - 1) / tile));
+}
 
 static double winograd_cost(const sdx_conv_shape *s, size_t tile) {
-    size_t n = tile + 2;
-    double tiles = (double)((s->out_h + tile - 1) / tile) * (double)((s->out_w + tile - 1) / tile);
-    double c = (double)s->channels, m = (double)s->maps, points = (double)(n * n);
-    double products = points * c * m / (double)s->groups;
-    return tiles * products + COST_TRANSFORM * tiles * points * (c + m) + COST_WEIGHT * products;
+    double points = points_of(s->out_h, tile) * points_of(s->out_w, tile);
+    double matrix = (double)s->channels * (double)s->maps / (double)s->groups;
+    double edges = (double)((tile + 2) * (tile + 2));
+    size_t panels = sdx_panels_of(s->maps / s->groups, sdx_kernels_get()->lanes).count;
+    return products_cost(points * matrix, edges * matrix) +
+           COST_TRANSFORM * points * (double)(s->channels + s->maps) +
+           COST_CALL * edges * (double)(s->groups * panels);
 }
 
 static double tiles_cost(const sdx_conv_shape *s) {
     double weights = (double)s->channels * (double)s->maps * 9.0 / (double)s->groups;
-    return (double)s->out_h * (double)s->out_w * weights + COST_WEIGHT * weights;
+    return products_cost((double)s->out_h * (double)s->out_w * weights, weights);
 }
 
 sdx_conv_way sdx_conv_choose(const sdx_conv_shape *s, bool winograd) {
@@ -35,7 +50,7 @@ sdx_conv_way sdx_conv_choose(const sdx_conv_shape *s, bool winograd) {
         return SDX_CONV_ROWS;
     bool fits = s->kernel_h == 3 && s->kernel_w == 3 && s->stride_h == 1 && s->stride_w == 1 &&
                 s->dilation_h == 1 && s->dilation_w == 1 && s->out_h && s->out_w &&
-                s->channels / s->groups >= 32 && s->maps / s->groups >= 32;
+                s->channels / s->groups >= 16 && s->maps / s->groups >= 16;
     if (!winograd || !fits) return SDX_CONV_TILES;
     double direct = tiles_cost(s), two = winograd_cost(s, 2), four = winograd_cost(s, 4);
     if (direct <= two && direct <= four) return SDX_CONV_TILES;

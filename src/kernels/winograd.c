@@ -1,6 +1,7 @@
-/* winograd.c - WINOGRAD_2 and WINOGRAD_4 of conv.h. A tile of n x n pixels becomes n * n points; for
- * each point, the tiles of a block times the transformed weights are a matrix product; the points
- * of the products become the tile's results. Blocks are so small that all of it stays in the caches. */
+/* winograd.c - WINOGRAD_2 and WINOGRAD_4 of conv.h. A tile of n x n pixels becomes n * n points; for each
+ * point, the tiles of a block times the transformed weights are a matrix product; the points of the
+ * products become the tile's results. Blocks are so small that all of it stays in the caches. Tiles that
+ * the image cuts short have fewer points, and so the products of the others have fewer rows. */
 #include <string.h>
 
 #include "kernels/conv_ways.h"
@@ -96,8 +97,12 @@ typedef struct winograd {
     size_t edge, step;           /* of a tile; of its results */
     size_t tiles_x, tiles_image; /* tiles of a row and of an image */
     size_t block;                /* tiles at a time */
+    size_t last_rows, last_columns; /* points of the tiles at the lower and right end */
+    uint8_t kinds[SDX_WINOGRAD_POINTS]; /* of points: see kind_of */
     float *before, *after;       /* [point][tile][channel], [point][tile][map] */
     size_t first, count;         /* the block at hand */
+    size_t counts[4];            /* of its tiles that have a point of each kind */
+    uint8_t index[4][MOST_TILES]; /* which of those a tile is */
 } winograd;
 
 static size_t block_tiles(const sdx_conv_shape *s, size_t edge) {
@@ -111,32 +116,70 @@ size_t sdx_winograd_scratch(const sdx_conv_shape *shape, sdx_conv_way way) {
     return block_tiles(shape, edge) * edge * edge * (shape->channels + shape->maps);
 }
 
+/* Kinds of points: bit 0, those that tiles at the lower end leave out; bit 1, at the right end. */
+static size_t kind_of(const winograd *w, size_t row, size_t column) {
+    bool low = row + 1 >= w->last_rows && row + 1 < w->edge;
+    bool right = column + 1 >= w->last_columns && column + 1 < w->edge;
+    return (size_t)low | (size_t)right << 1;
+}
+
 typedef struct place {
-    size_t image, y, x; /* first result of a tile */
+    size_t image, y, x;   /* first result of a tile */
+    size_t rows, columns; /* points */
 } place;
 
 static place place_of(const winograd *w, size_t tile) {
-    size_t in_image = tile % w->tiles_image;
-    return (place){tile / w->tiles_image, in_image / w->tiles_x * w->step,
-                   in_image % w->tiles_x * w->step};
+    size_t in_image = tile % w->tiles_image, row = in_image / w->tiles_x;
+    size_t column = in_image % w->tiles_x;
+    place at = {tile / w->tiles_image, row * w->step, column * w->step, w->edge, w->edge};
+    if (in_image + w->tiles_x >= w->tiles_image) at.rows = w->last_rows;
+    if (column + 1 == w->tiles_x) at.columns = w->last_columns;
+    return at;
+}
+
+static void count_tiles(winograd *w) {
+    memset(w->counts, 0, sizeof w->counts);
+    for (size_t t = 0; t < w->count; t++) {
+        place at = place_of(w, w->first + t);
+        size_t missing = (size_t)(at.rows < w->edge) | (size_t)(at.columns < w->edge) << 1;
+        for (size_t kind = 0; kind < 4; kind++) {
+            w->index[kind][t] = (uint8_t)w->counts[kind];
+            w->counts[kind] += (kind & missing) == 0;
+        }
+    }
+}
+
+/* Where the points of a tile lie; of those that it does not have, where they would. */
+static void list_points(const winograd *w, size_t tile, float *base, size_t width, float **to) {
+    const size_t at[4] = {w->index[0][tile] * width, w->index[1][tile] * width,
+                          w->index[2][tile] * width, w->index[3][tile] * width};
+    const size_t step = w->block * width, points = w->edge * w->edge;
+    for (size_t p = 0; p < points; p++, base += step) to[p] = base + at[w->kinds[p]];
+}
+
+/* The pixels of a tile. */
+static void list_pixels(const winograd *w, const place *at, const float **to) {
+    const sdx_conv_shape *s = w->shape;
+    for (size_t i = 0; i < w->edge; i++) {
+        /* Left of and above the image the numbers wrap around to large ones. */
+        size_t y = at->y + i - s->pad_top, x = at->x - s->pad_left;
+        const float *row = w->x + (at->image * s->in_h + y) * s->in_w * s->channels;
+        for (size_t k = 0; k < w->edge; k++, x++)
+            *to++ = y < s->in_h && x < s->in_w ? row + x * s->channels : w->zeros;
+    }
 }
 
 static void tiles_in(void *arg, size_t begin, size_t end) {
     const winograd *w = arg;
     const sdx_conv_shape *s = w->shape;
-    const float *from[36];
+    const float *from[SDX_WINOGRAD_POINTS];
+    float *to[SDX_WINOGRAD_POINTS];
     for (size_t t = begin; t < end; t++) {
         place at = place_of(w, w->first + t);
-        for (size_t i = 0; i < w->edge * w->edge; i++) {
-            size_t y = at.y + i / w->edge - s->pad_top, x = at.x + i % w->edge - s->pad_left;
-            /* Left of and above the image the numbers wrap around to large ones. */
-            bool inside = y < s->in_h && x < s->in_w;
-            from[i] = inside ? w->x + ((at.image * s->in_h + y) * s->in_w + x) * s->channels
-                             : w->zeros;
-        }
-        sdx_winograd_in job = {from, w->before + t * s->channels, w->block * s->channels,
-                               s->channels};
-        w->kernels->f32_winograd_in(&job, w->edge);
+        list_pixels(w, &at, from);
+        list_points(w, t, w->before, s->channels, to);
+        const sdx_winograd_in job = {w->edge, at.rows, at.columns, from, to, s->channels};
+        w->kernels->f32_winograd_in(&job);
     }
 }
 
@@ -150,13 +193,14 @@ static void products(void *arg, size_t begin, size_t end) {
     for (size_t item = begin; item < end; item++) {
         size_t point = item / panels, group = item % panels / w->panels.count;
         size_t panel = item % w->panels.count;
-        for (size_t t = 0; filled != point && t < w->count; t++)
+        size_t count = w->counts[w->kinds[point]];
+        for (size_t t = 0; filled != point && t < count; t++)
             rows[t] = w->before + (point * w->block + t) * s->channels;
         filled = point;
         size_t first = sdx_panel_first(&w->panels, panel);
         size_t vectors = sdx_panel_vectors(&w->panels, panel);
         size_t column = group * w->panels.columns + first;
-        sdx_tiles job = {.rows = rows, .row_count = w->count, .taps = 1, .row_taps = 1,
+        sdx_tiles job = {.rows = rows, .row_count = count, .taps = 1, .row_taps = 1,
                          .depth = depth, .offset = group * depth,
                          .panel = w->packed + (point * s->groups + group) * matrix + first * depth,
                          .ahead = (ptrdiff_t)(vectors * w->panels.lanes * depth *
@@ -173,24 +217,29 @@ static void tiles_out(void *arg, size_t begin, size_t end) {
     const winograd *w = arg;
     const sdx_conv_shape *s = w->shape;
     const sdx_tail *tail = w->tail;
-    float *to[16];
-    const float *addend[16];
+    float *from[SDX_WINOGRAD_POINTS], *to[SDX_WINOGRAD_RESULTS];
+    const float *addend[SDX_WINOGRAD_RESULTS];
     for (size_t t = begin; t < end; t++) {
         place at = place_of(w, w->first + t);
-        for (size_t i = 0; i < w->step * w->step; i++) {
-            size_t y = at.y + i / w->step, x = at.x + i % w->step;
-            size_t pixel = (at.image * s->out_h + y) * s->out_w + x;
-            bool inside = y < s->out_h && x < s->out_w;
-            to[i] = inside ? w->out + pixel * s->maps : NULL;
-            addend[i] = inside && tail->addend ? tail->addend + pixel * tail->addend_stride : NULL;
+        size_t rows = at.rows - 2, columns = at.columns - 2;
+        for (size_t y = 0; y < rows; y++) {
+            size_t pixel = (at.image * s->out_h + at.y + y) * s->out_w + at.x;
+            for (size_t x = 0; x < columns; x++, pixel++) {
+                to[y * w->step + x] = w->out + pixel * s->maps;
+                if (tail->addend)
+                    addend[y * w->step + x] = tail->addend + pixel * tail->addend_stride;
+            }
         }
-        sdx_winograd_out job = {.from = w->after + t * s->maps, .stride = w->block * s->maps,
-                                .channels = s->maps, .to = to,
-                                .addend = tail->addend ? addend : NULL, .bias = w->bias,
-                                .act = tail->act, .a = tail->a, .b = tail->b};
-        w->kernels->f32_winograd_out(&job, w->edge);
-        for (size_t i = 0; tail->act > SDX_ACT_CLIP && i < w->step * w->step; i++)
-            if (to[i]) w->kernels->f32_activate(to[i], s->maps, tail->act, tail->a, tail->b);
+        list_points(w, t, w->after, s->maps, from);
+        const sdx_winograd_out job = {.edge = w->edge, .rows = at.rows, .columns = at.columns,
+                                      .from = (const float *const *)from, .channels = s->maps,
+                                      .to = to, .addend = tail->addend ? addend : NULL,
+                                      .bias = w->bias, .act = tail->act, .a = tail->a,
+                                      .b = tail->b};
+        w->kernels->f32_winograd_out(&job);
+        for (size_t i = 0; tail->act > SDX_ACT_CLIP && i < rows * columns; i++)
+            w->kernels->f32_activate(to[i / columns * w->step + i % columns], s->maps, tail->act,
+                                     tail->a, tail->b);
     }
 }
 
@@ -205,6 +254,10 @@ void sdx_winograd_run(sdx_pool *pool, const sdx_conv_shape *s, sdx_conv_way way,
     w.zeros = w.bias + s->maps;
     w.tiles_x = (s->out_w + w.step - 1) / w.step;
     w.tiles_image = w.tiles_x * ((s->out_h + w.step - 1) / w.step);
+    w.last_rows = (s->out_h - 1) % w.step + 3;
+    w.last_columns = (s->out_w - 1) % w.step + 3;
+    for (size_t p = 0; p < w.edge * w.edge; p++)
+        w.kinds[p] = (uint8_t)kind_of(&w, p / w.edge, p % w.edge);
     w.block = block_tiles(s, w.edge);
     w.before = scratch;
     w.after = scratch + w.edge * w.edge * w.block * s->channels;
@@ -212,6 +265,7 @@ void sdx_winograd_run(sdx_pool *pool, const sdx_conv_shape *s, sdx_conv_way way,
     for (size_t b = 0; b < blocks; b++) { /* all of about the same size */
         w.first = b * tiles / blocks;
         w.count = (b + 1) * tiles / blocks - w.first;
+        count_tiles(&w);
         sdx_parallel_for(pool, w.count, 2, tiles_in, &w);
         size_t panels = s->groups * w.panels.count;
         sdx_parallel_for(pool, w.edge * w.edge * panels, panels, products, &w);
