@@ -379,7 +379,11 @@ const double *sdx_constant_doubles(sdx_rewrite *r, sdx_id value, size_t *count) 
         return NULL;
     }
     if (constant->count) sdx_const_decode(constant, data);
-    for (size_t i = 0; data != out && i < constant->count; i++) out[i] = element(constant, data, i);
+    if (constant->dtype == SDX_DTYPE_FLOAT32) /* nearly all there is, and there is much of it */
+        for (size_t i = 0; i < constant->count; i++) out[i] = (double)((const float *)data)[i];
+    else
+        for (size_t i = 0; data != out && i < constant->count; i++)
+            out[i] = element(constant, data, i);
     *count = constant->count;
     return out;
 }
