@@ -3,7 +3,8 @@
 An adapter is a class with
 
     engine, label        names for programs and for people
-    levels               the optimisation levels that it has; the last one is the default
+    levels               the optimisation levels that it has
+    default              if it is not the last of them: the one that users get who choose none
     version              text
     convert(path, folder, options)   if there is one: makes the file to load; returns its path
     load(path, threads, options)   threads 0: its own choice; options: the texts after the threads
@@ -51,7 +52,7 @@ class Session:
             if name not in ("optimize", "shapes"):
                 raise ValueError(f"no option '{name}'")
         levels = self.adapter.levels
-        given["optimize"] = int(given.get("optimize", levels[-1]))
+        given["optimize"] = int(given.get("optimize", getattr(self.adapter, "default", levels[-1])))
         if given["optimize"] not in levels:
             raise ValueError(f"{self.adapter.label} has no optimisation level {given['optimize']}")
         return given

@@ -2,7 +2,7 @@
 made the file from is made again, from the seed and sizes in the file's stamp, and its weights are what the
 model is converted to. Loading is what a user of PyTorch does: construct the module, read the weights.
 
-Level 0 runs the module as it is; level 3 traces, freezes and optimises it first (TorchScript).
+Level 0, the default, runs the module as it is; level 3 traces, freezes and optimises it first (TorchScript).
 
 install: tools/setup.sh torch
 python: /usr/bin/python3
@@ -20,7 +20,7 @@ sys.path.insert(0, str(convert.ROOT / "models"))
 
 class Adapter:
     engine, label = "torch", "PyTorch"
-    levels = (0, 3)
+    levels, default = (0, 3), 0
 
     def __init__(self):
         import torch
