@@ -75,7 +75,7 @@ static const struct {
                                                   "compared with."},
     [RELATION_SCHEDULE] = {"Alternating sizes", "How many times as long a batch takes where sizes change "
                                                 "from run to run, over the same size alone."},
-    [RELATION_OTHER] = {"Among each other", "How many times as long a case takes as the fastest."},
+    [RELATION_OTHER] = {"Among each other", "How many times as long a case takes as the first one."},
     [RELATION_BASELINE] = {"Since the baseline", "How many times as long it takes now: right of 1, it "
                                                  "became slower."},
 };
