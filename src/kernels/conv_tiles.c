@@ -110,6 +110,7 @@ typedef struct padding {
     const sdx_conv_shape *shape;
     const float *x; /* one image */
     float *to;
+    size_t first; /* row of the padded image that `to` begins with */
 } padding;
 
 /* One row of the padded image. */
@@ -117,6 +118,7 @@ static void pad_row(const padding *p, size_t row) {
     const sdx_conv_shape *s = p->shape;
     size_t width = padded_w(s), c = s->channels;
     float *to = p->to + row * width * c;
+    row += p->first;
     size_t left = s->pad_left < width ? s->pad_left : width;
     size_t inner = width - left < s->in_w ? width - left : s->in_w;
     if (row < s->pad_top || row - s->pad_top >= s->in_h) {
@@ -159,19 +161,30 @@ static void fill_runs(const sdx_product *product, size_t first, size_t count, si
     }
 }
 
+void sdx_conv_rows_part(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
+                        const float *x, size_t first, size_t count, float *out,
+                        const sdx_tail *tail, float *scratch) {
+    sdx_conv_shape part = *shape;
+    part.batch = 1;
+    part.out_h = count;
+    padding p = {&part, x, scratch, first * shape->stride_h};
+    sdx_parallel_for(pool, padded_h(&part), 32, pad_rows, &p);
+    sdx_product product = product_of(&part, packed, out, tail);
+    product.taps = shape->kernel_h;
+    product.depth *= shape->kernel_w;
+    product.fill = fill_runs;
+    product.user = &p;
+    sdx_product_run(pool, &product);
+}
+
 void sdx_conv_rows(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
                    const float *x, float *out, const sdx_tail *tail, float *scratch) {
     size_t outs = shape->out_h * shape->out_w;
     for (size_t n = 0; n < shape->batch; n++) {
-        padding p = {shape, x + n * shape->in_h * shape->in_w * shape->channels, scratch};
-        sdx_parallel_for(pool, padded_h(shape), 32, pad_rows, &p);
-        sdx_product product = product_of(shape, packed, out + n * outs * shape->maps, tail);
-        if (tail->addend) product.tail.addend += n * outs * tail->addend_stride;
-        product.rows = outs;
-        product.taps = shape->kernel_h;
-        product.depth *= shape->kernel_w;
-        product.fill = fill_runs;
-        product.user = &p;
-        sdx_product_run(pool, &product);
+        sdx_tail own = *tail;
+        if (tail->addend) own.addend += n * outs * tail->addend_stride;
+        sdx_conv_rows_part(pool, shape, packed,
+                           x + n * shape->in_h * shape->in_w * shape->channels, 0, shape->out_h,
+                           out + n * outs * shape->maps, &own, scratch);
     }
 }

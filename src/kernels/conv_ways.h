@@ -20,6 +20,11 @@ void sdx_conv_tiles(sdx_pool *pool, const sdx_conv_shape *shape, const float *pa
 size_t sdx_conv_rows_scratch(const sdx_conv_shape *shape);
 void sdx_conv_rows(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
                    const float *x, float *out, const sdx_tail *tail, float *scratch);
+/* Rows [first, first + count) of the results of one image, with its own part of the addend; the scratch
+ * is that of an image with `count` rows of results. */
+void sdx_conv_rows_part(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
+                        const float *x, size_t first, size_t count, float *out,
+                        const sdx_tail *tail, float *scratch);
 #define SDX_CONV_DEPTHWISE_ROWS 64 /* of a kernel: their pointers stand on the stack */
 void sdx_conv_depthwise(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
                         const float *x, float *out, const sdx_tail *tail);

@@ -9,6 +9,8 @@
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
+static bool has_ring(const sdx_strip *strip) { return strip->expand || strip->stem; }
+
 /* Rows of the ring for a strip of `rows` results. */
 static size_t ring_rows(const sdx_conv_shape *s, size_t rows) {
     return (rows - 1) * s->stride_h + (s->kernel_h - 1) * s->dilation_h + 1;
@@ -19,9 +21,16 @@ static size_t mean_floats(const sdx_strip *strip, size_t rows) {
     return strip->means ? (rows + 3) * strip->middle.channels + 1 : 0;
 }
 
+/* The part of the stem's image, padded, that a strip reads at the most. */
+static size_t stem_floats(const sdx_strip *strip, size_t rows) {
+    sdx_conv_shape part = strip->first;
+    part.out_h = ring_rows(&strip->middle, rows);
+    return strip->stem ? sdx_conv_rows_scratch(&part) : 0;
+}
+
 static size_t strip_floats(const sdx_strip *strip, size_t rows) {
     const sdx_conv_shape *s = &strip->middle;
-    size_t ring = strip->expand ? ring_rows(s, rows) * s->in_w * s->channels : 0;
+    size_t ring = has_ring(strip) ? ring_rows(s, rows) * s->in_w * s->channels : 0;
     return ring + (strip->project ? rows * s->out_w * s->channels : 0);
 }
 
@@ -33,18 +42,33 @@ size_t sdx_strip_rows(const sdx_strip *strip) {
 
 size_t sdx_strip_scratch(const sdx_strip *strip) {
     size_t rows = sdx_strip_rows(strip);
-    return strip_floats(strip, rows) + mean_floats(strip, rows);
+    return strip_floats(strip, rows) + mean_floats(strip, rows) + stem_floats(strip, rows);
 }
 
-/* Rows [from, to) of image n through the first 1x1 convolution, into the ring. */
+/* Rows [from, from + count) of the stem's results for image n. */
+static void stem_rows(sdx_pool *pool, const sdx_strip *strip, const float *x, size_t n, size_t from,
+                      size_t count, float *out, float *scratch) {
+    const sdx_conv_shape *s = &strip->first;
+    size_t rows = sdx_strip_rows(strip);
+    sdx_conv_rows_part(pool, s, strip->stem, x + n * s->in_h * s->in_w * s->channels, from, count,
+                       out, &strip->tails[0],
+                       scratch + strip_floats(strip, rows) + mean_floats(strip, rows));
+}
+
+/* Rows [from, to) of image n through the first convolution, into the ring, which the scratch begins
+ * with. */
 static void expand_rows(sdx_pool *pool, const sdx_strip *strip, const float *x, size_t n,
                         size_t from, size_t to, float *ring, size_t ring_size) {
     const sdx_conv_shape *s = &strip->middle;
     while (from < to) {
         size_t at = (n * s->in_h + from) % ring_size, count = least(to - from, ring_size - at);
-        sdx_matrix_run(pool, count * s->in_w, strip->channels, s->channels, strip->expand,
-                       x + (n * s->in_h + from) * s->in_w * strip->channels,
-                       ring + at * s->in_w * s->channels, &strip->tails[0]);
+        float *to_row = ring + at * s->in_w * s->channels;
+        if (strip->stem)
+            stem_rows(pool, strip, x, n, from, count, to_row, ring);
+        else
+            sdx_matrix_run(pool, count * s->in_w, strip->channels, s->channels, strip->expand,
+                           x + (n * s->in_h + from) * s->in_w * strip->channels, to_row,
+                           &strip->tails[0]);
         from += count;
     }
 }
@@ -80,9 +104,9 @@ static void add_sums(const sdx_strip *strip, float *scratch, size_t first, size_
 static size_t run_strip(sdx_pool *pool, const sdx_strip *strip, const float *x, float *out,
                         float *scratch, size_t n, size_t first, size_t count, size_t ready) {
     const sdx_conv_shape *s = &strip->middle;
-    size_t ring = strip->expand ? ring_rows(s, sdx_strip_rows(strip)) : SIZE_MAX;
-    float *between = scratch + (strip->expand ? ring * s->in_w * s->channels : 0);
-    if (strip->expand) {
+    size_t ring = has_ring(strip) ? ring_rows(s, sdx_strip_rows(strip)) : SIZE_MAX;
+    float *between = scratch + (has_ring(strip) ? ring * s->in_w * s->channels : 0);
+    if (has_ring(strip)) {
         size_t top = first * s->stride_h;
         size_t bottom = top + ring_rows(s, count);
         size_t from = top > s->pad_top ? top - s->pad_top : 0;
@@ -95,7 +119,7 @@ static size_t run_strip(sdx_pool *pool, const sdx_strip *strip, const float *x, 
     float *to = out + row * s->out_w * strip->maps;
     sdx_tail middle = strip->tails[1];
     /* An addend of the depthwise convolution is looked up by the row among all. */
-    sdx_conv_depthwise_rows(pool, s, strip->depthwise, strip->expand ? scratch : x, ring, row,
+    sdx_conv_depthwise_rows(pool, s, strip->depthwise, has_ring(strip) ? scratch : x, ring, row,
                             count, strip->project ? between : to, sums_at(strip, scratch), &middle);
     if (strip->means) add_sums(strip, scratch, first, count);
     if (strip->project) {

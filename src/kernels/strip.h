@@ -1,4 +1,5 @@
-/* strip.h - a depthwise convolution together with the 1x1 convolutions before and behind it, a few rows
+/* strip.h - a depthwise convolution together with the 1x1 convolutions before and behind it, or with the
+ * first convolution of a network, on an image of few channels, in place of the one before; a few rows
  * of the image at a time: what lies between them is as large as a strip, not as the image, and stays
  * in the cache. The means of the depthwise convolution's channels over all pixels, which
  * squeeze-and-excite asks for, can be had on the way. */
@@ -11,6 +12,8 @@ typedef struct sdx_strip {
     sdx_conv_shape middle;   /* of the depthwise convolution */
     size_t channels, maps;   /* of the image that comes in and of the one that goes out */
     const float *expand;     /* packed by sdx_matrix_pack; NULL: none */
+    const float *stem;       /* packed by sdx_conv_pack for ROWS, in place of expand; NULL: none */
+    sdx_conv_shape first;    /* of the stem */
     const float *depthwise;  /* packed by sdx_conv_pack */
     const float *project;    /* as expand */
     sdx_tail tails[3];       /* of each; the last stage's alone may have an addend */

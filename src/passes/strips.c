@@ -1,6 +1,7 @@
 /* strips.c - a depthwise convolution and the 1x1 convolutions before and behind it become one step
  * that works on a few rows at a time (kernels/strip.h), where what lies between them is larger than a
- * cache: that saves memory and the way to it. Where squeeze-and-excite asks for the mean of each channel
+ * cache: that saves memory and the way to it. The first convolution of a network, on an image of few
+ * channels, can stand in place of the 1x1 convolution before. Where squeeze-and-excite asks for the mean of each channel
  * of what the depthwise convolution makes, the same step makes it on the way. */
 #include <string.h>
 
@@ -45,12 +46,25 @@ static int64_t image_bytes(const sdx_rewrite *r, sdx_id value) {
     return bytes;
 }
 
-/* The 1x1 convolution that makes the input, if nobody else reads it. */
+/* A convolution of few channels, whose way is ROWS, from an image of known size. */
+static bool is_stem(const sdx_rewrite *r, const sdx_node *node) {
+    bool fused = !node->dead && node->op && strcmp(node->domain, SDX_DOMAIN_FUSED) == 0 &&
+                 strcmp(node->op_type, "Conv") == 0;
+    const sdx_const *weights = fused ? sdx_constant_of(r, node->inputs[1]) : NULL;
+    return weights && sdx_node_int(node, "group", 1) == 1 && weights->dims[1] <= 4 &&
+           weights->dims[3] > 1 && all_are(node, "dilations", 1) &&
+           sdx_node_text_is(node, "auto_pad", "NOTSET", "NOTSET") &&
+           sdx_node_attr(node, "strides", SDX_ATTR_INTS) &&
+           sdx_node_attr(node, "pads", SDX_ATTR_INTS) && image_bytes(r, node->inputs[0]) > 0;
+}
+
+/* The convolution that makes the input, if it is 1x1 or a stem and nobody else reads it. */
 static sdx_id find_before(sdx_rewrite *r, sdx_id input) {
     sdx_id maker = sdx_maker(r, input);
     if (maker == SDX_NONE || sdx_use_count(r, input) != 1) return SDX_NONE;
     const sdx_node *node = sdx_node_at(r->module, maker);
-    return is_pointwise(r, node) && sdx_node_input(node, 3) == SDX_NONE ? maker : SDX_NONE;
+    bool fits = is_pointwise(r, node) || is_stem(r, node);
+    return fits && sdx_node_input(node, 3) == SDX_NONE ? maker : SDX_NONE;
 }
 
 static sdx_id find_behind(sdx_rewrite *r, sdx_id output) {
@@ -80,7 +94,7 @@ static sdx_id find_mean(sdx_rewrite *r, sdx_id value) {
 }
 
 typedef struct attrs {
-    sdx_attr items[16];
+    sdx_attr items[17];
     uint32_t count;
 } attrs;
 
@@ -89,6 +103,14 @@ static void add_tail(sdx_rewrite *r, attrs *to, const sdx_node *node, const char
     to->items[to->count++] = sdx_a_int(b, names[0], sdx_node_int(node, "act", SDX_ACT_NONE));
     to->items[to->count++] = sdx_a_float(b, names[1], sdx_node_float(node, "act_a", 0.0f));
     to->items[to->count++] = sdx_a_float(b, names[2], sdx_node_float(node, "act_b", 0.0f));
+}
+
+static void add_stem(sdx_rewrite *r, attrs *to, const sdx_node *node) {
+    const int64_t *strides = sdx_node_attr(node, "strides", SDX_ATTR_INTS)->as.ints;
+    const int64_t *pads = sdx_node_attr(node, "pads", SDX_ATTR_INTS)->as.ints;
+    const int64_t stem[] = {sdx_node_int(node, "planar", 0), strides[0], strides[1], pads[0],
+                            pads[1], pads[2], pads[3]};
+    to->items[to->count++] = sdx_a_ints(&r->build, "stem", stem, SDX_COUNT(stem));
 }
 
 static void join(sdx_rewrite *r, sdx_id before, sdx_id id, sdx_id behind, sdx_id mean) {
@@ -117,6 +139,7 @@ static void join(sdx_rewrite *r, sdx_id before, sdx_id id, sdx_id behind, sdx_id
         in[2 + 2 * i] = sdx_node_input(node, 2);
         add_tail(r, &a, node, tails[i]);
         if (i == 0) in[0] = node->inputs[0];
+        if (i == 0 && is_stem(r, node)) add_stem(r, &a, node);
         if (i == 2) {
             in[7] = sdx_node_input(node, 3);
             out = node->outputs[0];

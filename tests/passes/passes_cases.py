@@ -387,6 +387,17 @@ fused("mean of a strip", "a = Conv(x, e, eb) c = Conv<group=48, pads=[1,1,1,1], 
       "s = Relu(c) m = GlobalAveragePool(s) y = Mul(s, m)",
       "Transpose Strip Mul Transpose", inputs="float[N,8,57,61] x", shapes=((2, 8, 57, 61),),
       constants={**WIDE})
+STEM = ("a = Conv<strides=[2,2], pads=[1,0,1,2]>(x, t, eb) a6 = HardSwish(a) "
+        "c = Conv<group=48, pads=[1,1,1,1]{}>(a6, d, db) c6 = Clip(c, zero, six) ")
+STEM_OF = {**WIDE, **LIMITS, "t": draw(48, 3, 3, 3) / 8}
+fused("first layer in a strip", STEM.format("") + "y = Conv(c6, p, pb)", "Strip Transpose",
+      inputs="float[N,3,111,121] x", shapes=((2, 3, 111, 121), (1, 3, 111, 121)), constants=STEM_OF)
+fused("first layer in a strip with means", STEM.format(", strides=[2,2]") + "m = GlobalAveragePool(c6) "
+      "y = Mul(c6, m)", "Strip Mul Transpose", inputs="float[N,3,111,121] x",
+      shapes=((2, 3, 111, 121),), constants=STEM_OF)
+fused("first layer of an open size stays", STEM.format("") + "y = Conv(c6, p, pb)",
+      "Conv Conv Conv Transpose", inputs="float[N,3,H,W] x", shapes=((2, 3, 111, 121),),
+      constants=STEM_OF)
 fused("strip of a small image stays", STRIP.format("") + "y = Add(f, x)",
       "Transpose Conv Conv Conv Transpose", inputs="float[N,8,9,7] x", shapes=((2, 8, 9, 7),),
       constants={**WIDE, **LIMITS})
