@@ -11,10 +11,22 @@ typedef struct sdx_fused_tail {
     float a, b;
 } sdx_fused_tail;
 
+/* A packed file can name these operators too, so that they check what they are given like all others. */
+
+/* Input i, where it is there, has so many elements (a bias, an addend). */
+sdx_status sdx_fused_require_count(sdx_infer *inf, uint32_t i, sdx_expr count, const char *what);
+/* … as many as output 0, whose shape is set. */
+sdx_status sdx_fused_require_like_output(sdx_infer *inf, uint32_t i);
+/* Input i is known to have this rank, and no dim that is known to be 0. */
+sdx_status sdx_fused_require_shape(sdx_infer *inf, uint32_t i, int32_t rank);
+
 sdx_status sdx_fused_tail_prepare(sdx_prep *prep, sdx_fused_tail *tail);
 /* Of operators with several stages: act0, act0_a, act0_b and so on. */
 extern const char *const sdx_tail_names[3][3];
 sdx_status sdx_fused_tail_prepare_stage(sdx_prep *prep, uint32_t stage, sdx_fused_tail *tail);
+/* The same for a tail whose attributes have other names. */
+sdx_status sdx_fused_tail_named(sdx_prep *prep, const char *act, const char *a, const char *b,
+                                sdx_fused_tail *tail);
 /* The tail of a kernel; addend may be NULL, and has `stride` floats from row to row. */
 sdx_tail sdx_fused_tail_of(const sdx_fused_tail *tail, const sdx_tensor *addend, size_t stride);
 

@@ -6,7 +6,14 @@
 
 static sdx_status prepare(sdx_prep *prep) { return sdx_fused_tail_prepare(prep, prep->params); }
 
-static sdx_status infer(sdx_infer *inf) { return sdx_infer_copy(inf, 0, 0, false); }
+static sdx_status infer(sdx_infer *inf) {
+    int32_t rank = sdx_infer_rank(inf, 0);
+    SDX_TRY(sdx_infer_require_min_rank(inf, 0, 1));
+    sdx_expr channels = sdx_infer_dim(inf, 0, rank - 1);
+    SDX_TRY(sdx_fused_require_count(inf, 1, channels, "channels and factors"));
+    SDX_TRY(sdx_fused_require_count(inf, 2, channels, "channels and summands"));
+    return sdx_infer_copy(inf, 0, 0, false);
+}
 
 typedef struct rows {
     const float *x, *factors, *summands;

@@ -25,6 +25,8 @@ static sdx_status prepare(sdx_prep *prep) {
     SDX_TRY(sdx_conv_prepare(prep, &p->conv));
     SDX_TRY(sdx_attr_get_bool(prep, "planar", false, &p->planar));
     SDX_TRY(sdx_attr_get_bool(prep, "winograd", false, &p->winograd));
+    if (p->planar && (p->conv.group != 1 || sdx_window_dilation(&p->conv.window, 1) != 1))
+        return sdx_prep_fail(prep, "planes are taken in one group and without dilation");
     return sdx_fused_tail_prepare(prep, &p->tail);
 }
 
@@ -79,9 +81,11 @@ static sdx_status infer(sdx_infer *inf) {
     const params *p = inf->params;
     sdx_infer_set_dtype(inf, 0, SDX_DTYPE_FLOAT32);
     SDX_TRY(sdx_infer_require_rank(inf, 0, 4));
-    SDX_TRY(sdx_infer_require_rank(inf, 1, 4));
-    if (sdx_infer_rank(inf, 0) < 0 || sdx_infer_rank(inf, 1) < 0)
-        return sdx_infer_set_shape(inf, 0, -1, NULL);
+    if (sdx_infer_rank(inf, 0) < 0) return sdx_infer_fail(inf, "the rank of the image is not known");
+    SDX_TRY(sdx_fused_require_shape(inf, 1, 4));
+    SDX_TRY(sdx_window_check_rank(inf, &p->conv.window, 4));
+    SDX_TRY(sdx_require_groups(inf, sdx_infer_dim(inf, 1, 0), p->conv.group, "output channels"));
+    SDX_TRY(sdx_fused_require_count(inf, 2, sdx_infer_dim(inf, 1, 0), "bias and output channels"));
     size_t weights[4];
     for (int32_t i = 0; i < 4; i++) weights[i] = known(sdx_infer_dim(inf, 1, i));
     sdx_conv_shape shape = shape_of(p, weights);
@@ -95,7 +99,8 @@ static sdx_status infer(sdx_infer *inf) {
                                    sdx_infer_dim(inf, 0, axis_h(p) + a),
                                    sdx_infer_dim(inf, 1, 2 + a), &dims[1 + a]));
     ask_scratch(inf, p, &shape, dims[1], dims[2]);
-    return sdx_infer_set_shape(inf, 0, 4, dims);
+    SDX_TRY(sdx_infer_set_shape(inf, 0, 4, dims));
+    return sdx_fused_require_like_output(inf, 3);
 }
 
 typedef struct packed {
@@ -168,6 +173,7 @@ static void describe(const sdx_call *call, sdx_work *work) {
 const sdx_op_def sdx_op_fused_conv = {
     .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
+    .constants = 1u << 1 | 1u << 2,
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
 };

@@ -27,15 +27,18 @@ static sdx_status infer(sdx_infer *inf) {
     int32_t rank = sdx_infer_rank(inf, 0);
     sdx_infer_set_dtype(inf, 0, SDX_DTYPE_FLOAT32);
     SDX_TRY(sdx_infer_require_min_rank(inf, 0, 1));
-    SDX_TRY(sdx_infer_require_rank(inf, 1, 2));
-    if (rank < 0 || sdx_infer_rank(inf, 1) < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    SDX_TRY(sdx_fused_require_shape(inf, 1, 2));
+    SDX_TRY(sdx_fused_require_count(inf, 2, sdx_infer_dim(inf, 1, p->transposed ? 0 : 1),
+                                    "bias and columns"));
+    if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
     SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 0, rank - 1),
                                     sdx_infer_dim(inf, 1, p->transposed ? 1 : 0),
                                     "inner dimension of A and B"));
     sdx_expr dims[SDX_MAX_RANK];
     for (int32_t i = 0; i < rank - 1; i++) dims[i] = sdx_infer_dim(inf, 0, i);
     dims[rank - 1] = sdx_infer_dim(inf, 1, p->transposed ? 0 : 1);
-    return sdx_infer_set_shape(inf, 0, rank, dims);
+    SDX_TRY(sdx_infer_set_shape(inf, 0, rank, dims));
+    return sdx_fused_require_like_output(inf, 3);
 }
 
 static sdx_status pack(sdx_pack *pack) {
@@ -82,6 +85,7 @@ static void describe(const sdx_call *call, sdx_work *work) {
 const sdx_op_def sdx_op_fused_matmul = {
     .min_in = 2, .max_in = 5, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
+    .constants = 1u << 1 | 1u << 2,
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
 };

@@ -23,7 +23,7 @@ static sdx_status infer(sdx_infer *inf) {
     sdx_infer_set_dtype(inf, 0, SDX_DTYPE_FLOAT32);
     SDX_TRY(sdx_conv_infer_shape(inf, &p->conv, 0, 1, 2));
     sdx_conv_scratch(inf, &p->conv);
-    return SDX_STATUS_OK;
+    return sdx_fused_require_like_output(inf, 3);
 }
 
 typedef struct job {

@@ -15,6 +15,7 @@ static sdx_status infer(sdx_infer *inf) {
     const sdx_pool_params *p = inf->params;
     sdx_infer_set_dtype(inf, 0, SDX_DTYPE_FLOAT32);
     SDX_TRY(sdx_infer_require_rank(inf, 0, 4));
+    SDX_TRY(sdx_window_check_rank(inf, &p->window, 4));
     if (sdx_infer_rank(inf, 0) < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
     sdx_expr dims[4];
     for (int32_t i = 0; i < 4; i++) dims[i] = sdx_infer_dim(inf, 0, i);

@@ -33,11 +33,22 @@ static sdx_status infer(sdx_infer *inf) {
     for (uint32_t i = 0; i < inf->in_count; i++) {
         SDX_TRY(sdx_infer_require_rank(inf, i, 4));
         const sdx_expr dim = sdx_infer_dim(inf, i, (int32_t)p->axis);
-        if (!sdx_expr_is_const(dim)) return sdx_infer_fail(inf, "channels are not known");
+        if (!sdx_expr_is_const(dim) || sdx_expr_value(dim) < 1 || sdx_expr_value(dim) > INT32_MAX)
+            return sdx_infer_fail(inf, "channels are not known");
         total += sdx_expr_value(dim);
+        for (int32_t a = 0; i > 0 && a < 4; a++)
+            if (a != p->axis)
+                SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 0, a),
+                                                sdx_infer_dim(inf, i, a), "sizes of the inputs"));
     }
-    for (size_t o = 0; o < p->count; o++) sum += p->sizes[o];
-    if (sum != total || total % p->groups || p->count != inf->out_count)
+    bool whole = total % p->groups == 0;
+    for (uint32_t i = 0; whole && i < inf->in_count; i++)
+        whole = sdx_expr_value(sdx_infer_dim(inf, i, (int32_t)p->axis)) % (total / p->groups) == 0;
+    for (size_t o = 0; whole && o < p->count; o++) {
+        whole = p->sizes[o] >= 0 && p->sizes[o] <= total - sum && p->sizes[o] % p->groups == 0;
+        sum += p->sizes[o];
+    }
+    if (!whole || sum != total || p->count != inf->out_count)
         return sdx_infer_fail(inf, "parts do not make up the channels");
     for (int32_t a = 0; a < 4; a++) dims[a] = sdx_infer_dim(inf, 0, a);
     for (uint32_t o = 0; o < inf->out_count; o++) {

@@ -7,6 +7,7 @@
  * padding. */
 #include <stdio.h>
 
+#include "kernels/conv_ways.h"
 #include "kernels/matrix.h"
 #include "kernels/strip.h"
 #include "ops/conv.h"
@@ -34,9 +35,7 @@ static sdx_status prepare(sdx_prep *prep) {
                                             {"act1", "act1_a", "act1_b"},
                                             {"act2", "act2_a", "act2_b"}};
     for (size_t i = 0; i < 3; i++) {
-        SDX_TRY(sdx_attr_get_int(prep, names[i][0], SDX_ACT_NONE, &p->tails[i].act));
-        SDX_TRY(sdx_attr_get_float(prep, names[i][1], 0.0f, &p->tails[i].a));
-        SDX_TRY(sdx_attr_get_float(prep, names[i][2], 0.0f, &p->tails[i].b));
+        SDX_TRY(sdx_fused_tail_named(prep, names[i][0], names[i][1], names[i][2], &p->tails[i]));
     }
     return SDX_STATUS_OK;
 }
@@ -59,6 +58,7 @@ static sdx_strip shape_of(const params *p, const size_t weights[4]) {
     return strip;
 }
 
+<<<<<<< HEAD
 /* The same of the stem, with the sizes of its image; weights: (maps, channels, height, width). False: the
  * kernel is larger than the image. */
 static bool stem_shape(const params *p, const int64_t weights[4], const int64_t image[4],
@@ -101,14 +101,39 @@ static sdx_status infer_image(sdx_infer *inf, sdx_strip *strip, sdx_expr *high, 
     *high = sdx_expr_const((int64_t)strip->first.out_h);
     *wide = sdx_expr_const((int64_t)strip->first.out_w);
     return SDX_STATUS_OK;
+=======
+/* Weights of a 1x1 convolution, if there is one, with this many channels on one side. */
+static sdx_status check_pointwise(sdx_infer *inf, uint32_t input, int32_t axis, sdx_expr middle) {
+    if (!sdx_infer_present(inf, input)) return SDX_STATUS_OK;
+    SDX_TRY(sdx_fused_require_shape(inf, input, 4));
+    SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, input, axis), middle,
+                                    "channels between two convolutions"));
+    SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_product(inf, input, 2, 4), sdx_expr_const(1),
+                                    "places of a 1x1 kernel"));
+    return sdx_fused_require_count(inf, input + 1, sdx_infer_dim(inf, input, 0),
+                                   "bias and output channels");
+}
+
+static sdx_status check_weights(sdx_infer *inf, const params *p) {
+    SDX_TRY(sdx_infer_require_rank(inf, 0, 4));
+    if (sdx_infer_rank(inf, 0) < 0) return sdx_infer_fail(inf, "the rank of the image is not known");
+    SDX_TRY(sdx_fused_require_shape(inf, DEPTHWISE, 4));
+    sdx_expr middle = sdx_infer_dim(inf, DEPTHWISE, 0);
+    SDX_TRY(sdx_window_check_rank(inf, &p->conv.window, 4));
+    SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, DEPTHWISE, 1), sdx_expr_const(1),
+                                    "channels of a depthwise kernel"));
+    if (number(sdx_infer_dim(inf, DEPTHWISE, 2)) > SDX_CONV_DEPTHWISE_ROWS)
+        return sdx_infer_fail(inf, "the kernel has too many rows");
+    SDX_TRY(sdx_fused_require_count(inf, DEPTHWISE + 1, middle, "bias and output channels"));
+    SDX_TRY(check_pointwise(inf, EXPAND, 0, middle));
+    return check_pointwise(inf, PROJECT, 1, middle);
+>>>>>>> 70e39ad (ops: operators that passes make check what they are given)
 }
 
 static sdx_status infer(sdx_infer *inf) {
     const params *p = inf->params;
     sdx_infer_set_dtype(inf, 0, SDX_DTYPE_FLOAT32);
-    SDX_TRY(sdx_infer_require_rank(inf, 0, 4));
-    SDX_TRY(sdx_infer_require_rank(inf, DEPTHWISE, 4));
-    if (sdx_infer_rank(inf, 0) < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
+    SDX_TRY(check_weights(inf, p));
     static const float present; /* stands for packed weights: only their being there counts */
     size_t weights[4];
     for (int32_t i = 0; i < 4; i++) weights[i] = number(sdx_infer_dim(inf, DEPTHWISE, i));
@@ -130,6 +155,7 @@ static sdx_status infer(sdx_infer *inf) {
     if (strip.middle.in_w && strip.middle.out_w)
         sdx_infer_add_scratch(inf, sdx_strip_scratch(&strip) * sizeof(float));
     SDX_TRY(sdx_infer_set_shape(inf, 0, 4, dims));
+    SDX_TRY(sdx_fused_require_like_output(inf, ADDEND));
     if (!strip.means) return SDX_STATUS_OK;
     const sdx_expr one = sdx_expr_const(1);
     const sdx_expr means[4] = {dims[0], one, one, sdx_infer_dim(inf, DEPTHWISE, 0)};
@@ -256,6 +282,7 @@ static void describe(const sdx_call *call, sdx_work *work) {
 const sdx_op_def sdx_op_fused_strip = {
     .min_in = 1, .max_in = 8, .min_out = 1, .max_out = 2,
     .in_types = {SDX_T(FLOAT32)},
+    .constants = 0x7eu, /* weights and biases */
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
 };

@@ -2,9 +2,40 @@
 #include "ops/fused.h"
 
 sdx_status sdx_fused_tail_prepare(sdx_prep *prep, sdx_fused_tail *tail) {
-    SDX_TRY(sdx_attr_get_int(prep, "act", SDX_ACT_NONE, &tail->act));
-    SDX_TRY(sdx_attr_get_float(prep, "act_a", 0.0f, &tail->a));
-    return sdx_attr_get_float(prep, "act_b", 0.0f, &tail->b);
+    return sdx_fused_tail_named(prep, "act", "act_a", "act_b", tail);
+}
+
+sdx_status sdx_fused_tail_named(sdx_prep *prep, const char *act, const char *a, const char *b,
+                                sdx_fused_tail *tail) {
+    SDX_TRY(sdx_attr_get_int(prep, act, SDX_ACT_NONE, &tail->act));
+    SDX_TRY(sdx_attr_get_float(prep, a, 0.0f, &tail->a));
+    SDX_TRY(sdx_attr_get_float(prep, b, 0.0f, &tail->b));
+    if (tail->act >= SDX_ACT_NONE && tail->act < SDX_ACT_COUNT) return SDX_STATUS_OK;
+    return sdx_prep_fail(prep, "there is no activation %lld", (long long)tail->act);
+}
+
+sdx_status sdx_fused_require_count(sdx_infer *inf, uint32_t i, sdx_expr count, const char *what) {
+    if (!sdx_infer_present(inf, i)) return SDX_STATUS_OK;
+    return sdx_infer_require_equal(inf, sdx_infer_product(inf, i, 0, sdx_infer_rank(inf, i)), count,
+                                   what);
+}
+
+sdx_status sdx_fused_require_like_output(sdx_infer *inf, uint32_t i) {
+    const sdx_infer_out *out = &inf->out[0];
+    sdx_expr count = out->rank_known ? sdx_expr_const(1) : SDX_EXPR_UNKNOWN;
+    for (int32_t d = 0; out->rank_known && d < out->type.rank; d++)
+        count = sdx_inf_mul(inf, count, out->dims[d]);
+    return sdx_fused_require_count(inf, i, count, "elements of the result and of what is added");
+}
+
+sdx_status sdx_fused_require_shape(sdx_infer *inf, uint32_t i, int32_t rank) {
+    if (sdx_infer_rank(inf, i) != rank)
+        return sdx_infer_fail(inf, "input %u has rank %d, expected %d", i, sdx_infer_rank(inf, i),
+                              rank);
+    for (int32_t d = 0; d < rank; d++)
+        if (sdx_expr_is(sdx_infer_dim(inf, i, d), 0))
+            return sdx_infer_fail(inf, "input %u is empty", i);
+    return SDX_STATUS_OK;
 }
 
 const char *const sdx_tail_names[3][3] = {{"act0", "act0_a", "act0_b"},
