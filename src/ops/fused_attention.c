@@ -7,6 +7,7 @@
  * sum of the weights divides the result, not the weights. Attributes `q`, `k`, `v`: views (passes/view.h). */
 #include <stdio.h>
 
+#include "base/checked.h"
 #include "kernels/gemm.h"
 #include "kernels/kernels.h"
 #include "ops/matmul.h"
@@ -44,7 +45,14 @@ static sdx_status prepare(sdx_prep *prep) {
     SDX_TRY(sdx_attr_get_float(prep, "scale", 1.0f, &p->scale));
     SDX_TRY(sdx_attr_get_exprs(prep, "sizes", &p->sizes, &p->size_count));
     SDX_TRY(sdx_attr_get_exprs(prep, "shape", &p->shape, &p->shape_rank));
-    if (p->size_count != 5 || p->rank < 3 || p->rank > SDX_MAX_RANK || p->shape_rank != p->rank ||
+    uint64_t seen = 0;
+    for (size_t i = 0; i < p->rank && p->rank <= SDX_MAX_RANK; i++)
+        if (p->perm[i] >= 0 && p->perm[i] < (int64_t)p->rank) seen |= 1ull << p->perm[i];
+    if (p->rank > SDX_MAX_RANK || seen != (1ull << p->rank) - 1 ||
+        p->perm[p->rank - 1] != (int64_t)p->rank - 1) /* columns of a result are neighbours */
+        return sdx_prep_fail(prep, "perm is no order of the axes that keeps the last");
+    if (p->size_count != 5 || p->rank < 3 || p->rank - 2 > FACTORS ||
+        p->inner_count[0] + 1 > FACTORS || p->inner_count[1] + 1 > FACTORS || p->rank > SDX_MAX_RANK || p->shape_rank != p->rank ||
         p->inner_count[0] + 3 > SDX_MAX_RANK || p->inner_count[1] + 3 > SDX_MAX_RANK)
         return sdx_prep_fail(prep, "attributes do not fit together");
     return SDX_STATUS_OK;
@@ -133,6 +141,51 @@ static place place_of_mask(const sdx_tensor *t, const int64_t *inner, size_t inn
     return m;
 }
 
+/* ---- a packed file may say anything: whether all of it lies inside what it is read from ------------- */
+
+/* Adds (extent - 1) * stride to *reach; false: no extent, or more than can be. */
+static bool add_reach(size_t extent, size_t stride, size_t *reach) {
+    size_t far;
+    return extent > 0 && sdx_size_mul(extent - 1, stride, &far) && sdx_size_add(*reach, far, reach);
+}
+
+static bool view_fits(const sdx_tensor *t, const view *v) {
+    size_t step[SDX_MAX_RANK], total = 1, reach = 0, rank = (size_t)t->rank;
+    if (!v->count || v->ints[0] < 0 || v->ints[0] > FACTORS ||
+        v->count != 1 + 4 * (size_t)v->ints[0] + rank)
+        return false;
+    for (size_t i = rank; i-- > 0;) {
+        step[i] = total;
+        total *= (size_t)t->dims[i];
+    }
+    const size_t count = (size_t)v->ints[0];
+    const int64_t *start = v->ints + 1 + 4 * count;
+    for (size_t i = 0; i < rank; i++)
+        if (start[i] < 0 || start[i] >= t->dims[i] ||
+            !add_reach((size_t)start[i] + 1, step[i], &reach))
+            return false;
+    for (size_t f = 0; f < count; f++) {
+        const int64_t *n = v->ints + 1 + 4 * f;
+        size_t stride;
+        if (n[0] < 0 || n[0] > 2 || n[1] < 0 || n[1] >= t->rank || n[2] < 1 || n[3] < 0 ||
+            !sdx_size_mul(step[n[1]], (size_t)n[2], &stride) ||
+            !add_reach((size_t)(n[3] ? n[3] : t->dims[n[1]] / n[2]), stride, &reach))
+            return false;
+    }
+    return reach < total;
+}
+
+static bool mask_fits(const sdx_tensor *t, const place *m, size_t heads, size_t rows, size_t keys) {
+    size_t reach = 0, inner = 1;
+    for (size_t f = 1; f < m->factors; f++)
+        if (m->extent[f] > heads || !sdx_size_mul(inner, m->extent[f], &inner) ||
+            !add_reach(m->extent[f], m->stride[f], &reach))
+            return false;
+    return m->columns == keys && (m->rows == rows || m->row == 0) &&
+           add_reach((heads - 1) / inner + 1, m->stride[0], &reach) &&
+           add_reach(rows, m->row, &reach) && add_reach(keys, 1, &reach) && reach < t->count;
+}
+
 static float *head_at(const place *p, size_t head) {
     float *at = p->data;
     for (size_t f = p->factors; f-- > 0;) {
@@ -198,17 +251,39 @@ static void run_slots(void *arg, size_t begin, size_t end) {
             run_task(j, task, j->scratch + s * j->slot_floats);
 }
 
+/* What the parts of a job say of one another. */
+static bool job_fits(const sdx_call *call, const job *j) {
+    const params *p = call->params;
+    bool fits = j->q.columns == j->k.rows && j->k.columns == j->v.rows &&
+                j->q.rows == j->y.rows && j->v.columns == j->y.columns;
+    for (uint32_t m = 0; fits && m < j->mask_count; m++)
+        fits = sdx_in(call, 3 + m)->rank >= 2 &&
+               mask_fits(sdx_in(call, 3 + m), &j->masks[m], j->heads, j->q.rows, j->k.columns);
+    for (uint32_t m = 0; fits && m < 2; m++)
+        for (size_t i = 0; i < p->inner_count[m]; i++) fits = fits && p->inner[m][i] > 0;
+    return fits;
+}
+
 static sdx_status run(sdx_call *call) {
     const params *p = call->params;
     sdx_tensor *y = sdx_out(call, 0);
+    if (y->count == 0) return SDX_STATUS_OK;
+    for (uint32_t m = 0; m < 2; m++) {
+        const sdx_tensor *mask = sdx_in(call, 3 + m);
+        if (mask && (size_t)mask->rank > p->inner_count[m] + 3)
+            return sdx_call_fail(call, "mask %u has rank %d", m, mask->rank);
+    }
+    if (!view_fits(sdx_in(call, 0), &p->q) || !view_fits(sdx_in(call, 1), &p->k) ||
+        !view_fits(sdx_in(call, 2), &p->v))
+        return sdx_call_fail(call, "a view reaches beyond what it is read from");
     job j = {.q = place_of(sdx_in(call, 0), &p->q), .k = place_of(sdx_in(call, 1), &p->k),
              .v = place_of(sdx_in(call, 2), &p->v), .y = place_of_result(y, p), .heads = 1,
              .scale = p->scale, .scratch = call->scratch};
-    if (y->count == 0) return SDX_STATUS_OK;
     for (; j.mask_count < 2 && sdx_in(call, 3 + (uint32_t)j.mask_count); j.mask_count++)
         j.masks[j.mask_count] = place_of_mask(sdx_in(call, 3 + (uint32_t)j.mask_count),
                                               p->inner[j.mask_count], p->inner_count[j.mask_count]);
     for (size_t f = 0; f < j.y.factors; f++) j.heads *= j.y.extent[f];
+    if (!job_fits(call, &j)) return sdx_call_fail(call, "queries, keys, values and masks do not fit");
     /* As few chunks of queries as give every thread something to do. */
     const size_t threads = sdx_pool_threads(call->host->pool);
     size_t most = (j.q.rows + CHUNK - 1) / CHUNK, wanted = (2 * threads + j.heads - 1) / j.heads;
@@ -221,6 +296,8 @@ static sdx_status run(sdx_call *call) {
     j.slot_floats = j.slot_floats / 16 * 16;
     j.slots = threads < SLOTS ? threads : SLOTS;
     if (j.slots > j.heads * j.chunks) j.slots = j.heads * j.chunks;
+    if (call->scratch_bytes / sizeof(float) / j.slots < j.slot_floats)
+        return sdx_call_fail(call, "sizes are not those of what is attended to");
     sdx_call_parallel(call, j.slots, 1, run_slots, &j);
     return SDX_STATUS_OK;
 }

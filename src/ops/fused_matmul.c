@@ -30,6 +30,8 @@ static sdx_status infer(sdx_infer *inf) {
     SDX_TRY(sdx_fused_require_shape(inf, 1, 2));
     SDX_TRY(sdx_fused_require_count(inf, 2, sdx_infer_dim(inf, 1, p->transposed ? 0 : 1),
                                     "bias and columns"));
+    SDX_TRY(sdx_fused_require_count(inf, FACTORS, sdx_infer_dim(inf, 1, p->transposed ? 0 : 1),
+                                    "factors and columns"));
     if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
     SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 0, rank - 1),
                                     sdx_infer_dim(inf, 1, p->transposed ? 1 : 0),
@@ -85,7 +87,7 @@ static void describe(const sdx_call *call, sdx_work *work) {
 const sdx_op_def sdx_op_fused_matmul = {
     .min_in = 2, .max_in = 5, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
-    .constants = 1u << 1 | 1u << 2,
+    .constants = 1u << 1 | 1u << 2 | 1u << FACTORS,
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
 };

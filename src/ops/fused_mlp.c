@@ -32,10 +32,14 @@ static sdx_status infer(sdx_infer *inf) {
     int32_t rank = sdx_infer_rank(inf, 0);
     sdx_infer_set_dtype(inf, 0, SDX_DTYPE_FLOAT32);
     SDX_TRY(sdx_infer_require_min_rank(inf, 0, 1));
-    SDX_TRY(sdx_infer_require_rank(inf, FIRST, 2));
-    SDX_TRY(sdx_infer_require_rank(inf, SECOND, 2));
-    if (rank < 0 || sdx_infer_rank(inf, FIRST) < 0 || sdx_infer_rank(inf, SECOND) < 0)
-        return sdx_infer_set_shape(inf, 0, -1, NULL);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t matrix = i ? SECOND : FIRST;
+        SDX_TRY(sdx_fused_require_shape(inf, matrix, 2));
+        sdx_expr columns = sdx_infer_dim(inf, matrix, p->transposed[i] ? 0 : 1);
+        SDX_TRY(sdx_fused_require_count(inf, matrix + 1, columns, "bias and columns"));
+        SDX_TRY(sdx_fused_require_count(inf, matrix + 2, columns, "factors and columns"));
+    }
+    if (rank < 0) return sdx_infer_set_shape(inf, 0, -1, NULL);
     sdx_expr hidden = sdx_infer_dim(inf, FIRST, p->transposed[0] ? 0 : 1);
     SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, 0, rank - 1),
                                     sdx_infer_dim(inf, FIRST, p->transposed[0] ? 1 : 0),
@@ -49,7 +53,8 @@ static sdx_status infer(sdx_infer *inf) {
     sdx_expr dims[SDX_MAX_RANK];
     for (int32_t i = 0; i < rank - 1; i++) dims[i] = sdx_infer_dim(inf, 0, i);
     dims[rank - 1] = sdx_infer_dim(inf, SECOND, p->transposed[1] ? 0 : 1);
-    return sdx_infer_set_shape(inf, 0, rank, dims);
+    SDX_TRY(sdx_infer_set_shape(inf, 0, rank, dims));
+    return sdx_fused_require_like_output(inf, ADDEND);
 }
 
 static sdx_status pack_matrix(sdx_pack *pack, uint32_t stage, size_t *depth, size_t *columns,
@@ -110,6 +115,7 @@ static void describe(const sdx_call *call, sdx_work *work) {
 const sdx_op_def sdx_op_fused_mlp = {
     .min_in = 2, .max_in = 8, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
+    .constants = 0x7eu, /* matrices, biases, factors */
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
 };

@@ -29,14 +29,12 @@ static sdx_status prepare(sdx_prep *prep) {
     size_t count;
     SDX_TRY(sdx_conv_prepare(prep, &p->conv));
     SDX_TRY(sdx_attr_get_ints(prep, "stem", &p->stem, &count));
-    if (p->stem && (count != STEM_INTS || p->stem[STRIDE_H] < 1 || p->stem[STRIDE_W] < 1))
-        return sdx_prep_fail(prep, "stem is not what it should be");
-    static const char *const names[3][3] = {{"act0", "act0_a", "act0_b"},
-                                            {"act1", "act1_a", "act1_b"},
-                                            {"act2", "act2_a", "act2_b"}};
-    for (size_t i = 0; i < 3; i++) {
-        SDX_TRY(sdx_fused_tail_named(prep, names[i][0], names[i][1], names[i][2], &p->tails[i]));
-    }
+    bool good = !p->stem || count == STEM_INTS;
+    for (size_t i = 0; p->stem && good && i < count; i++)
+        good = p->stem[i] >= (i == STRIDE_H || i == STRIDE_W) && p->stem[i] <= INT32_MAX;
+    if (!good) return sdx_prep_fail(prep, "stem is not what it should be");
+    for (uint32_t i = 0; i < 3; i++)
+        SDX_TRY(sdx_fused_tail_prepare_stage(prep, i, &p->tails[i]));
     return SDX_STATUS_OK;
 }
 
@@ -58,7 +56,6 @@ static sdx_strip shape_of(const params *p, const size_t weights[4]) {
     return strip;
 }
 
-<<<<<<< HEAD
 /* The same of the stem, with the sizes of its image; weights: (maps, channels, height, width). False: the
  * kernel is larger than the image. */
 static bool stem_shape(const params *p, const int64_t weights[4], const int64_t image[4],
@@ -101,7 +98,8 @@ static sdx_status infer_image(sdx_infer *inf, sdx_strip *strip, sdx_expr *high, 
     *high = sdx_expr_const((int64_t)strip->first.out_h);
     *wide = sdx_expr_const((int64_t)strip->first.out_w);
     return SDX_STATUS_OK;
-=======
+}
+
 /* Weights of a 1x1 convolution, if there is one, with this many channels on one side. */
 static sdx_status check_pointwise(sdx_infer *inf, uint32_t input, int32_t axis, sdx_expr middle) {
     if (!sdx_infer_present(inf, input)) return SDX_STATUS_OK;
@@ -112,6 +110,14 @@ static sdx_status check_pointwise(sdx_infer *inf, uint32_t input, int32_t axis, 
                                     "places of a 1x1 kernel"));
     return sdx_fused_require_count(inf, input + 1, sdx_infer_dim(inf, input, 0),
                                    "bias and output channels");
+}
+
+/* Weights of a first convolution with any kernel. */
+static sdx_status check_stem(sdx_infer *inf, sdx_expr middle) {
+    SDX_TRY(sdx_fused_require_shape(inf, EXPAND, 4));
+    SDX_TRY(sdx_infer_require_equal(inf, sdx_infer_dim(inf, EXPAND, 0), middle,
+                                    "channels between two convolutions"));
+    return sdx_fused_require_count(inf, EXPAND + 1, middle, "bias and output channels");
 }
 
 static sdx_status check_weights(sdx_infer *inf, const params *p) {
@@ -125,9 +131,8 @@ static sdx_status check_weights(sdx_infer *inf, const params *p) {
     if (number(sdx_infer_dim(inf, DEPTHWISE, 2)) > SDX_CONV_DEPTHWISE_ROWS)
         return sdx_infer_fail(inf, "the kernel has too many rows");
     SDX_TRY(sdx_fused_require_count(inf, DEPTHWISE + 1, middle, "bias and output channels"));
-    SDX_TRY(check_pointwise(inf, EXPAND, 0, middle));
+    SDX_TRY(p->stem ? check_stem(inf, middle) : check_pointwise(inf, EXPAND, 0, middle));
     return check_pointwise(inf, PROJECT, 1, middle);
->>>>>>> 70e39ad (ops: operators that passes make check what they are given)
 }
 
 static sdx_status infer(sdx_infer *inf) {

@@ -44,9 +44,7 @@ const char *const sdx_tail_names[3][3] = {{"act0", "act0_a", "act0_b"},
 
 sdx_status sdx_fused_tail_prepare_stage(sdx_prep *prep, uint32_t stage, sdx_fused_tail *tail) {
     const char *const *names = sdx_tail_names[stage];
-    SDX_TRY(sdx_attr_get_int(prep, names[0], SDX_ACT_NONE, &tail->act));
-    SDX_TRY(sdx_attr_get_float(prep, names[1], 0.0f, &tail->a));
-    return sdx_attr_get_float(prep, names[2], 0.0f, &tail->b);
+    return sdx_fused_tail_named(prep, names[0], names[1], names[2], tail);
 }
 
 sdx_tail sdx_fused_tail_of(const sdx_fused_tail *tail, const sdx_tensor *addend, size_t stride) {
