@@ -97,6 +97,7 @@ typedef struct winograd {
     size_t edge, step;           /* of a tile; of its results */
     size_t tiles_x, tiles_image; /* tiles of a row and of an image */
     size_t block;                /* tiles at a time */
+    size_t tiles, blocks;        /* of all images */
     size_t last_rows, last_columns; /* points of the tiles at the lower and right end */
     uint8_t kinds[SDX_WINOGRAD_POINTS]; /* of points: see kind_of */
     float *before, *after;       /* [point][tile][channel], [point][tile][map] */
@@ -243,6 +244,44 @@ static void tiles_out(void *arg, size_t begin, size_t end) {
     }
 }
 
+/* Blocks are all of about the same size. */
+static void begin_block(winograd *w, size_t block) {
+    w->first = block * w->tiles / w->blocks;
+    w->count = (block + 1) * w->tiles / w->blocks - w->first;
+    count_tiles(w);
+}
+
+/* Whether each thread does blocks of its own from the image to the results, smaller ones, since they share
+ * the scratch memory. That reads the weights more often; threads that work on one block together read what
+ * the other has just written, which comes at an eighth of the speed. */
+#define COST_FROM_OTHER 8.0
+#define LEAST_OWN_TILES 12
+static bool takes_blocks_apart(const winograd *w, size_t threads) {
+    const sdx_conv_shape *s = w->shape;
+    size_t own = w->block / threads;
+    if (threads < 2 || own < LEAST_OWN_TILES) return false;
+    size_t rounds = ((w->tiles + own - 1) / own + threads - 1) / threads;
+    double points = (double)(w->edge * w->edge), n = (double)threads;
+    double weights = points * (double)group_matrix(s, &w->panels) * (double)s->groups;
+    double between = (double)w->tiles * points * (double)(s->channels + s->maps);
+    return (double)rounds * weights <=
+           (double)w->blocks * weights / n + COST_FROM_OTHER * between * (n - 1) / (n * n);
+}
+
+static void run_blocks(void *arg, uint32_t slot, size_t begin, size_t end) {
+    winograd w = *(const winograd *)arg;
+    const sdx_conv_shape *s = w.shape;
+    const size_t points = w.edge * w.edge;
+    w.before += slot * points * w.block * (s->channels + s->maps);
+    w.after = w.before + points * w.block * s->channels;
+    for (size_t b = begin; b < end; b++) {
+        begin_block(&w, b);
+        tiles_in(&w, 0, w.count);
+        products(&w, 0, points * s->groups * w.panels.count);
+        tiles_out(&w, 0, w.count);
+    }
+}
+
 void sdx_winograd_run(sdx_pool *pool, const sdx_conv_shape *s, sdx_conv_way way,
                       const float *packed, const float *x, float *out, const sdx_tail *tail,
                       float *scratch) {
@@ -261,11 +300,16 @@ void sdx_winograd_run(sdx_pool *pool, const sdx_conv_shape *s, sdx_conv_way way,
     w.block = block_tiles(s, w.edge);
     w.before = scratch;
     w.after = scratch + w.edge * w.edge * w.block * s->channels;
-    size_t tiles = s->batch * w.tiles_image, blocks = (tiles + w.block - 1) / w.block;
-    for (size_t b = 0; b < blocks; b++) { /* all of about the same size */
-        w.first = b * tiles / blocks;
-        w.count = (b + 1) * tiles / blocks - w.first;
-        count_tiles(&w);
+    w.tiles = s->batch * w.tiles_image;
+    w.blocks = (w.tiles + w.block - 1) / w.block;
+    if (takes_blocks_apart(&w, sdx_pool_threads(pool))) {
+        w.block /= sdx_pool_threads(pool);
+        w.blocks = (w.tiles + w.block - 1) / w.block;
+        sdx_parallel_for_slots(pool, w.blocks, 1, run_blocks, &w);
+        return;
+    }
+    for (size_t b = 0; b < w.blocks; b++) {
+        begin_block(&w, b);
         sdx_parallel_for(pool, w.count, 2, tiles_in, &w);
         size_t panels = s->groups * w.panels.count;
         sdx_parallel_for(pool, w.edge * w.edge * panels, panels, products, &w);
