@@ -26,7 +26,7 @@ import protocol  # noqa: E402
 
 RUNNERS = ROOT / "bench" / "peers" / "runners"
 KNOWN = ("mnn", "ncnn", "onnxruntime", "openvino", "rust_ort", "torch", "tract")
-WRITERS = ("onnxruntime", "openvino", "rust_ort", "torch")  # that write models
+WRITERS = ("onnxruntime", "openvino", "rust_ort", "sardonyx", "torch")  # that write models
 
 
 def make_model(path):
