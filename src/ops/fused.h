@@ -20,13 +20,21 @@ sdx_status sdx_fused_require_like_output(sdx_infer *inf, uint32_t i);
 /* Input i is known to have this rank, and no dim that is known to be 0. */
 sdx_status sdx_fused_require_shape(sdx_infer *inf, uint32_t i, int32_t rank);
 
+/* A constant matrix that is packed (kernels/matrix.h), with the inputs behind which it, its bias and the
+ * factors of its columns stand; the last two may be left out. */
+typedef struct sdx_fused_matrix {
+    uint32_t matrix, bias, factors;
+    bool transposed; /* it is (columns, depth) */
+    float scale;     /* of the product */
+} sdx_fused_matrix;
+/* Packs it as the next piece and takes its inputs over. */
+sdx_status sdx_fused_matrix_pack(sdx_pack *pack, const sdx_fused_matrix *m, size_t *depth,
+                                 size_t *columns, float **to);
+
 sdx_status sdx_fused_tail_prepare(sdx_prep *prep, sdx_fused_tail *tail);
 /* Of operators with several stages: act0, act0_a, act0_b and so on. */
 extern const char *const sdx_tail_names[3][3];
 sdx_status sdx_fused_tail_prepare_stage(sdx_prep *prep, uint32_t stage, sdx_fused_tail *tail);
-/* The same for a tail whose attributes have other names. */
-sdx_status sdx_fused_tail_named(sdx_prep *prep, const char *act, const char *a, const char *b,
-                                sdx_fused_tail *tail);
 /* The tail of a kernel; addend may be NULL, and has `stride` floats from row to row. */
 sdx_tail sdx_fused_tail_of(const sdx_fused_tail *tail, const sdx_tensor *addend, size_t stride);
 

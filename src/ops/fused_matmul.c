@@ -45,24 +45,11 @@ static sdx_status infer(sdx_infer *inf) {
 
 static sdx_status pack(sdx_pack *pack) {
     const params *p = pack->params;
-    const sdx_const *matrix = sdx_pack_constant(pack, 1);
-    size_t depth = (size_t)matrix->dims[p->transposed ? 1 : 0];
-    size_t columns = (size_t)matrix->dims[p->transposed ? 0 : 1];
-    float *to = sdx_pack_piece(pack, SDX_DTYPE_FLOAT32, sdx_matrix_packed_size(depth, columns));
-    if (!to) return pack->error->code;
-    pack->taken = 1u << 1 | 1u << 2 | 1u << FACTORS;
+    const sdx_fused_matrix matrix = {1, 2, FACTORS, p->transposed, p->scale};
+    size_t depth, columns;
+    float *to;
+    SDX_TRY(sdx_fused_matrix_pack(pack, &matrix, &depth, &columns, &to));
     pack->packed = to;
-    if (pack->filled) return SDX_STATUS_OK;
-    const void *from, *bias = NULL;
-    SDX_TRY(sdx_pack_floats(pack, 1, &from));
-    if (sdx_pack_constant(pack, 2)) SDX_TRY(sdx_pack_floats(pack, 2, &bias));
-    sdx_matrix_pack(pack->threads, depth, columns, from, p->transposed ? 1 : columns,
-                    p->transposed ? depth : 1, p->scale, bias, to, pack->read);
-    if (sdx_pack_constant(pack, FACTORS)) {
-        const void *factors;
-        SDX_TRY(sdx_pack_floats(pack, FACTORS, &factors));
-        sdx_matrix_scale(depth, columns, factors, to);
-    }
     return SDX_STATUS_OK;
 }
 

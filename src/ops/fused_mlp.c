@@ -57,37 +57,19 @@ static sdx_status infer(sdx_infer *inf) {
     return sdx_fused_require_like_output(inf, ADDEND);
 }
 
-static sdx_status pack_matrix(sdx_pack *pack, uint32_t stage, size_t *depth, size_t *columns,
-                              const float **to) {
-    const params *p = pack->params;
-    uint32_t input = stage ? SECOND : FIRST;
-    const sdx_const *matrix = sdx_pack_constant(pack, input);
-    bool turned = p->transposed[stage];
-    *depth = (size_t)matrix->dims[turned ? 1 : 0];
-    *columns = (size_t)matrix->dims[turned ? 0 : 1];
-    float *packed =
-        sdx_pack_piece(pack, SDX_DTYPE_FLOAT32, sdx_matrix_packed_size(*depth, *columns));
-    if (!packed) return pack->error->code;
-    *to = packed;
-    pack->taken |= 7u << input;
-    if (pack->filled) return SDX_STATUS_OK;
-    const void *from, *bias = NULL, *factors;
-    SDX_TRY(sdx_pack_floats(pack, input, &from));
-    if (sdx_pack_constant(pack, input + 1)) SDX_TRY(sdx_pack_floats(pack, input + 1, &bias));
-    sdx_matrix_pack(pack->threads, *depth, *columns, from, turned ? 1 : *columns,
-                    turned ? *depth : 1, p->scale[stage], bias, packed, NULL);
-    if (!sdx_pack_constant(pack, input + 2)) return SDX_STATUS_OK;
-    SDX_TRY(sdx_pack_floats(pack, input + 2, &factors));
-    sdx_matrix_scale(*depth, *columns, factors, packed);
-    return SDX_STATUS_OK;
-}
-
 static sdx_status pack(sdx_pack *pack) {
+    const params *p = pack->params;
+    const sdx_fused_matrix first = {FIRST, FIRST + 1, FIRST + 2, p->transposed[0], p->scale[0]};
+    const sdx_fused_matrix second = {SECOND, SECOND + 1, SECOND + 2, p->transposed[1], p->scale[1]};
     sdx_mlp *mlp = sdx_pack_struct(pack, sizeof *mlp);
+    float *to[2];
     if (!mlp) return SDX_STATUS_NO_MEMORY;
+    SDX_TRY(sdx_fused_matrix_pack(pack, &first, &mlp->depth, &mlp->hidden, &to[0]));
+    SDX_TRY(sdx_fused_matrix_pack(pack, &second, &mlp->hidden, &mlp->columns, &to[1]));
+    mlp->first = to[0];
+    mlp->second = to[1];
     pack->packed = mlp;
-    SDX_TRY(pack_matrix(pack, 0, &mlp->depth, &mlp->hidden, &mlp->first));
-    return pack_matrix(pack, 1, &mlp->hidden, &mlp->columns, &mlp->second);
+    return SDX_STATUS_OK;
 }
 
 static sdx_status run(sdx_call *call) {

@@ -1,17 +1,17 @@
 /* fused_tail.c - see fused.h. */
 #include "ops/fused.h"
 
-sdx_status sdx_fused_tail_prepare(sdx_prep *prep, sdx_fused_tail *tail) {
-    return sdx_fused_tail_named(prep, "act", "act_a", "act_b", tail);
-}
-
-sdx_status sdx_fused_tail_named(sdx_prep *prep, const char *act, const char *a, const char *b,
+static sdx_status prepare_named(sdx_prep *prep, const char *act, const char *a, const char *b,
                                 sdx_fused_tail *tail) {
     SDX_TRY(sdx_attr_get_int(prep, act, SDX_ACT_NONE, &tail->act));
     SDX_TRY(sdx_attr_get_float(prep, a, 0.0f, &tail->a));
     SDX_TRY(sdx_attr_get_float(prep, b, 0.0f, &tail->b));
     if (tail->act >= SDX_ACT_NONE && tail->act < SDX_ACT_COUNT) return SDX_STATUS_OK;
     return sdx_prep_fail(prep, "there is no activation %lld", (long long)tail->act);
+}
+
+sdx_status sdx_fused_tail_prepare(sdx_prep *prep, sdx_fused_tail *tail) {
+    return prepare_named(prep, "act", "act_a", "act_b", tail);
 }
 
 sdx_status sdx_fused_require_count(sdx_infer *inf, uint32_t i, sdx_expr count, const char *what) {
@@ -44,7 +44,7 @@ const char *const sdx_tail_names[3][3] = {{"act0", "act0_a", "act0_b"},
 
 sdx_status sdx_fused_tail_prepare_stage(sdx_prep *prep, uint32_t stage, sdx_fused_tail *tail) {
     const char *const *names = sdx_tail_names[stage];
-    return sdx_fused_tail_named(prep, names[0], names[1], names[2], tail);
+    return prepare_named(prep, names[0], names[1], names[2], tail);
 }
 
 sdx_tail sdx_fused_tail_of(const sdx_fused_tail *tail, const sdx_tensor *addend, size_t stride) {

@@ -379,6 +379,13 @@ sdx_id sdx_build_reshape(sdx_build *b, sdx_id value, const int64_t *dims, size_t
     return reshape(b, value, sdx_build_ints(b, dims, count), false);
 }
 
+sdx_id sdx_build_widen(sdx_build *b, sdx_id value, int32_t rank) {
+    int64_t axes[SDX_MAX_RANK];
+    int32_t more = rank - sdx_build_rank(b, value);
+    for (int32_t i = 0; i < more; i++) axes[i] = i;
+    return more > 0 ? SDX_EMIT(b, "Unsqueeze", value, sdx_build_ints(b, axes, (size_t)more)) : value;
+}
+
 sdx_id sdx_build_transpose(sdx_build *b, sdx_id value, const int64_t *perm, int32_t rank) {
     bool moves = false;
     for (int32_t i = 0; i < rank; i++) moves |= perm[i] != i;

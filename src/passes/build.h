@@ -85,6 +85,8 @@ sdx_id sdx_build_fill(sdx_build *b, sdx_id shape, sdx_dtype dtype, double number
 /* `value` with the shape of `like`, which has as many elements. */
 sdx_id sdx_build_reshape_like(sdx_build *b, sdx_id value, sdx_id like);
 sdx_id sdx_build_reshape(sdx_build *b, sdx_id value, const int64_t *dims, size_t count);
+/* Of lower rank, with ones in front up to that rank. */
+sdx_id sdx_build_widen(sdx_build *b, sdx_id value, int32_t rank);
 sdx_id sdx_build_transpose(sdx_build *b, sdx_id value, const int64_t *perm, int32_t rank);
 /* ReduceSum that keeps the reduced dims. */
 sdx_id sdx_build_sum(sdx_build *b, sdx_id value, const int64_t *axes, size_t count);

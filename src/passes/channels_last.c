@@ -153,14 +153,6 @@ static bool move_unary(layout *l, sdx_id id, const sdx_node *node) {
     return true;
 }
 
-/* An operand of lower rank counts as one with ones in front. */
-static sdx_id widened(layout *l, sdx_id value) {
-    int32_t rank = sdx_build_rank(l->b, value);
-    int64_t axes[4] = {0, 1, 2, 3};
-    if (rank == 4) return value;
-    return SDX_EMIT(l->b, "Unsqueeze", value, sdx_build_ints(l->b, axes, (size_t)(4 - rank)));
-}
-
 static bool move_broadcast(layout *l, sdx_id id, const sdx_node *node) {
     sdx_id in[16];
     bool any = false, legacy = sdx_node_attr(node, "broadcast", SDX_ATTR_INT) != NULL;
@@ -177,7 +169,7 @@ static bool move_broadcast(layout *l, sdx_id id, const sdx_node *node) {
         if (in[i] == SDX_NONE)
             in[i] = sdx_is_scalar(l->b, value) ? value
                     : is_image(l, value) ? last_of(l, value)
-                                         : transpose(l, widened(l, value), to_last);
+                                         : transpose(l, sdx_build_widen(l->b, value, 4), to_last);
     }
     emit_like(l, id, node, in);
     return true;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/tail.h"
+#include "ops/fused.h"
 #include "passes/passes.h"
 
 #define WORTH_BYTES ((int64_t)512 << 10)
@@ -114,9 +115,6 @@ static void add_stem(sdx_rewrite *r, attrs *to, const sdx_node *node) {
 }
 
 static void join(sdx_rewrite *r, sdx_id before, sdx_id id, sdx_id behind, sdx_id mean) {
-    static const char *const tails[3][3] = {{"act0", "act0_a", "act0_b"},
-                                            {"act1", "act1_a", "act1_b"},
-                                            {"act2", "act2_a", "act2_b"}};
     static const char *const kept[] = {"kernel_shape", "strides", "dilations", "pads",
                                        "auto_pad", "group"};
     const sdx_id stages[3] = {before, id, behind};
@@ -137,7 +135,7 @@ static void join(sdx_rewrite *r, sdx_id before, sdx_id id, sdx_id behind, sdx_id
         const sdx_node *node = sdx_node_at(r->module, stages[i]);
         in[1 + 2 * i] = node->inputs[1];
         in[2 + 2 * i] = sdx_node_input(node, 2);
-        add_tail(r, &a, node, tails[i]);
+        add_tail(r, &a, node, sdx_tail_names[i]);
         if (i == 0) in[0] = node->inputs[0];
         if (i == 0 && is_stem(r, node)) add_stem(r, &a, node);
         if (i == 2) {

@@ -70,14 +70,6 @@ static int gain(sdx_rewrite *r, sdx_id value, const order *wanted, int depth, in
     return sum;
 }
 
-/* Of lower rank, it counts as one with ones in front. */
-static sdx_id widened(sdx_build *b, sdx_id value, int32_t rank) {
-    int64_t axes[RANK];
-    int32_t more = rank - sdx_build_rank(b, value);
-    for (int32_t i = 0; i < more; i++) axes[i] = i;
-    return more ? SDX_EMIT(b, "Unsqueeze", value, sdx_build_ints(b, axes, (size_t)more)) : value;
-}
-
 /* The value in the wanted order; asks as `gain` did. */
 static sdx_id make(sdx_rewrite *r, sdx_id value, const order *wanted, int depth, int *work) {
     sdx_build *b = &r->build;
@@ -85,7 +77,7 @@ static sdx_id make(sdx_rewrite *r, sdx_id value, const order *wanted, int depth,
     sdx_id maker = sdx_maker(r, value);
     if (sdx_constant_of(r, value) || sdx_build_rank(b, value) != wanted->rank ||
         maker == SDX_NONE || depth == 0 || --*work < 0)
-        return sdx_build_transpose(b, widened(b, value, wanted->rank), wanted->perm, wanted->rank);
+        return sdx_build_transpose(b, sdx_build_widen(b, value, wanted->rank), wanted->perm, wanted->rank);
     sdx_node node = *sdx_node_at(r->module, maker); /* a copy: tables move when nodes are made */
     order inner;
     if (sdx_node_if(r, maker, "Transpose") && order_of(r, &node, &inner)) {
