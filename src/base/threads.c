@@ -1,7 +1,8 @@
 /* threads.c - the pool of worker threads that a context runs its kernels on. A loop is cut into
- * pieces; the caller and whichever workers are awake claim them from an atomic counter. Nobody
- * waits for a worker that has not joined, so a loop shorter than a wake-up costs no more than one
- * thread would need.
+ * pieces, and these into a range for each thread, which claims its own first and then what others have
+ * left, from atomic counters: a thread so gets the same part of each layer of a network, and finds much
+ * of what it reads in its own cache. Nobody waits for a worker that has not joined, so a loop shorter
+ * than a wake-up costs no more than one thread would need.
  *
  * A network is some hundred loops of a few microseconds each, so that opening and closing one takes no
  * lock as long as workers are awake, and they stay awake between the loops of a run
@@ -35,9 +36,15 @@ typedef struct loop {
     sdx_slot_body slot_body; /* in its place */
     void *arg;
     size_t count, grain, pieces;
-    size_t batch; /* pieces claimed at once, so that tiny pieces do not fight for the counter */
+    size_t ranges; /* of pieces: one for each thread, if there are as many pieces */
+    size_t batch;  /* pieces claimed at once, so that tiny pieces do not fight for the counter */
     const sdx_watch *watch;
 } loop;
+
+/* First piece of a thread's range that is not yet claimed. */
+typedef struct counter {
+    _Alignas(SDX_CACHE_LINE) atomic_size_t next;
+} counter;
 
 struct sdx_pool {
     const sdx_allocator *allocator;
@@ -59,8 +66,8 @@ struct sdx_pool {
     /* Workers look at these all the time: away from what others write. */
     _Alignas(SDX_CACHE_LINE) atomic_uint_fast64_t open; /* number of the loop that may be joined, or 0 */
     _Alignas(SDX_CACHE_LINE) atomic_uint joined;        /* workers inside the loop */
-    _Alignas(SDX_CACHE_LINE) atomic_size_t next;        /* first piece not yet claimed */
-    _Alignas(SDX_CACHE_LINE) pthread_t ids[];
+    _Alignas(SDX_CACHE_LINE) pthread_t *ids; /* of the workers; behind the counters */
+    counter counters[];                      /* one a thread */
 };
 
 static void pause_cpu(void) {
@@ -82,13 +89,25 @@ static void run_pieces(const loop *l, uint32_t slot, size_t first, size_t last) 
     }
 }
 
-static void claim_pieces(sdx_pool *pool, const loop *l, uint32_t slot) {
-    for (;;) {
-        size_t first = atomic_fetch_add_explicit(&pool->next, l->batch, memory_order_relaxed);
-        if (first >= l->pieces) return;
-        size_t left = l->pieces - first;
-        run_pieces(l, slot, first, first + (left < l->batch ? left : l->batch));
+/* First piece of a range; of the one behind the last: the number of pieces. */
+static size_t range_first(const loop *l, size_t range) {
+    size_t extra = l->pieces % l->ranges;
+    return l->pieces / l->ranges * range + (range < extra ? range : extra);
+}
+
+static void claim_range(sdx_pool *pool, const loop *l, uint32_t slot, size_t range) {
+    atomic_size_t *next = &pool->counters[range].next;
+    const size_t last = range_first(l, range + 1);
+    while (atomic_load_explicit(next, memory_order_relaxed) < last) {
+        size_t first = atomic_fetch_add_explicit(next, l->batch, memory_order_relaxed);
+        if (first >= last) return;
+        run_pieces(l, slot, first, last - first < l->batch ? last : first + l->batch);
     }
+}
+
+static void claim_pieces(sdx_pool *pool, const loop *l, uint32_t slot) {
+    for (size_t i = 0; i < l->ranges; i++)
+        claim_range(pool, l, slot, (slot + i) % l->ranges);
 }
 
 /* ---- workers --------------------------------------------------------------------------------- */
@@ -174,15 +193,16 @@ sdx_status sdx_pool_create(const sdx_allocator *allocator, uint32_t threads, sdx
     *out = NULL;
     if (threads < 1) threads = 1;
     if (threads > MOST_THREADS) threads = MOST_THREADS;
-    size_t size = sizeof(sdx_pool) + threads * sizeof(pthread_t);
+    size_t size = sizeof(sdx_pool) + threads * (sizeof(counter) + sizeof(pthread_t));
     sdx_pool *pool = sdx_alloc(allocator, size, SDX_CACHE_LINE);
     if (pool == NULL) return sdx_fail_memory(error, size, "a pool of threads");
     memset(pool, 0, size);
     pool->allocator = allocator;
     pool->size = size;
     pool->threads = 1;
+    pool->ids = (pthread_t *)(void *)(pool->counters + threads);
     atomic_flag_clear(&pool->busy);
-    atomic_init(&pool->next, 0);
+    for (uint32_t i = 0; i < threads; i++) atomic_init(&pool->counters[i].next, 0);
     atomic_init(&pool->open, 0);
     atomic_init(&pool->joined, 0);
     atomic_init(&pool->born, 0);
@@ -262,7 +282,8 @@ void sdx_pool_end_run(sdx_pool *pool) {
 
 static void open_loop(sdx_pool *pool, const loop *l) {
     pool->loop = *l;
-    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
+    for (size_t r = 0; r < l->ranges; r++)
+        atomic_store_explicit(&pool->counters[r].next, range_first(l, r), memory_order_relaxed);
     atomic_store(&pool->open, ++pool->rounds);
     if (atomic_load(&pool->sleepers) == 0) return;
     pthread_mutex_lock(&pool->lock);
@@ -297,7 +318,7 @@ static void run_loop(sdx_pool *pool, loop l) {
     l.batch = 1;
     l.watch = pool ? pool->watch : NULL;
     l.pieces = l.count / l.grain + (l.count % l.grain != 0);
-    /* The counter runs past the end by a batch per thread; it must not wrap. */
+    /* A counter runs past the end by a batch per thread; it must not wrap. */
     bool alone = pool == NULL || pool->workers == 0 || l.pieces == 1 || l.pieces > SIZE_MAX / 4;
     /* A body that starts a loop of its own finds the pool busy and so cannot wait for itself. */
     if (alone || atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
@@ -306,6 +327,7 @@ static void run_loop(sdx_pool *pool, loop l) {
     }
     l.batch = l.pieces / ((size_t)pool->threads * 16);
     if (l.batch == 0) l.batch = 1;
+    l.ranges = l.pieces < pool->threads ? l.pieces : pool->threads;
     open_loop(pool, &l);
     claim_pieces(pool, &l, 0);
     close_loop(pool);

@@ -9,6 +9,12 @@
 #define PANEL_DEPTH(lanes) ((lanes) >= 16 ? (size_t)2048 : (size_t)1024)
 #define MANY_ROWS   64
 #define FEW_ROWS    6   /* so few that a panel is met once or twice: no need to cut its depth */
+/* Fewer rows of a thread would leave its tiles half empty; with as many, it does better with all columns of
+ * its own rows, which it has often made itself, than with some columns of all rows. */
+#define LEAST_BLOCK 24
+/* Multiply-adds of a row and a tap that pay for finding it; of all that pay for other threads. */
+#define WORTH_LISTING 1024
+#define WORTH_THREADS ((size_t)64 << 10)
 
 typedef struct plan {
     const sdx_product *product;
@@ -18,6 +24,7 @@ typedef struct plan {
     size_t tap_step;          /* taps of a block */
     size_t depth_step;        /* floats of each tap; less than the depth for one tap only */
     size_t panels_all, panels_step, panel_parts; /* panels of all groups; of a task */
+    bool by_panels; /* tasks of the same panels follow one another, not those of the same rows */
 } plan;
 
 static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
@@ -31,34 +38,58 @@ static bool wants_pairs(const sdx_product *product, const sdx_kernels *kernels) 
     return kernels->pairs && (product->rows > MANY_ROWS || step % 4096 == 0);
 }
 
+static void plan_blocks(plan *p) {
+    const sdx_product *product = p->product;
+    size_t depth = product->depth ? product->depth : 1;
+    const size_t most = PANEL_DEPTH(p->kernels->lanes);
+    if (product->rows <= FEW_ROWS) {
+        p->tap_step = least(product->taps, SDX_PRODUCT_TAPS);
+        p->depth_step = depth;
+    } else if (depth >= most) {
+        p->tap_step = 1;
+        p->depth_step = divide_up(depth, divide_up(depth, most));
+    } else {
+        size_t taps = least(most / depth, SDX_PRODUCT_TAPS);
+        p->tap_step = divide_up(product->taps, divide_up(product->taps, taps));
+        p->depth_step = depth;
+    }
+    p->block_rows = least(least(POINTERS / p->tap_step, MOST_ROWS), product->rows);
+    p->row_blocks = divide_up(product->rows, p->block_rows);
+}
+
+/* Tasks of panels where rows are few: as many as make shares of threads about equal. */
+static void cut_panels(plan *p, size_t threads) {
+    const size_t rows = p->product->rows;
+    /* A single row reads four panels at a time. */
+    size_t tasks = threads * (rows == 1 ? 4 : 16);
+    p->by_panels = true;
+    p->panels_step = divide_up(p->panels_all, tasks);
+    /* The rows are listed once a task. */
+    size_t width = least(p->product->panels.columns, 2 * p->product->panels.lanes);
+    size_t worth = divide_up(WORTH_LISTING, p->product->depth * width + 1);
+    if (p->panels_step < worth) p->panels_step = worth;
+    size_t count = divide_up(p->panels_all, p->panels_step) * p->row_blocks;
+    size_t idle = count % threads ? threads - count % threads : 0; /* in the last round */
+    if (idle * 12 > count && rows / threads >= FEW_ROWS)
+        p->row_blocks = divide_up(p->row_blocks, threads) * threads;
+}
+
 static plan make_plan(const sdx_product *product, size_t threads) {
     plan p = {.product = product, .kernels = sdx_kernels_get()};
     p.pairs = wants_pairs(product, p.kernels);
-    size_t depth = product->depth ? product->depth : 1;
-    const size_t most = PANEL_DEPTH(p.kernels->lanes);
-    if (product->rows <= FEW_ROWS) {
-        p.tap_step = least(product->taps, SDX_PRODUCT_TAPS);
-        p.depth_step = depth;
-    } else if (depth >= most) {
-        p.tap_step = 1;
-        p.depth_step = divide_up(depth, divide_up(depth, most));
-    } else {
-        size_t taps = least(most / depth, SDX_PRODUCT_TAPS);
-        p.tap_step = divide_up(product->taps, divide_up(product->taps, taps));
-        p.depth_step = depth;
-    }
-    p.block_rows = least(least(POINTERS / p.tap_step, MOST_ROWS), product->rows);
     p.panels_all = product->groups * product->panels.count;
-    /* Enough tasks that no thread waits long for the last one. */
-    p.row_blocks = divide_up(product->rows, p.block_rows);
-    p.block_rows = divide_up(product->rows, p.row_blocks);
-    size_t wanted = threads > 1 ? threads * 4 : 1;
-    if (p.row_blocks < wanted && product->rows > 24 * wanted) {
-        p.block_rows = divide_up(product->rows, wanted);
-        p.row_blocks = divide_up(product->rows, p.block_rows);
+    p.panels_step = p.panels_all;
+    plan_blocks(&p);
+    if (threads > 1 && product->rows >= LEAST_BLOCK * threads) {
+        /* As many tasks for each thread, and several, so that none waits long for the last one. */
+        size_t each = least(product->rows / (LEAST_BLOCK * threads), 4);
+        size_t blocks = p.row_blocks > each * threads ? p.row_blocks : each * threads;
+        p.row_blocks = divide_up(blocks, threads) * threads;
+    } else if (threads > 1) {
+        cut_panels(&p, threads);
     }
-    size_t parts = least(divide_up(wanted, p.row_blocks), p.panels_all);
-    p.panels_step = divide_up(p.panels_all, parts);
+    p.block_rows = divide_up(product->rows, p.row_blocks);
+    p.row_blocks = divide_up(product->rows, p.block_rows);
     if (p.pairs) p.panels_step += p.panels_step % 2;
     p.panel_parts = divide_up(p.panels_all, p.panels_step);
     return p;
@@ -118,8 +149,8 @@ static size_t run_panel(const plan *p, sdx_tiles *job, size_t panel, size_t last
 
 static void run_task(const plan *p, size_t task) {
     const sdx_product *product = p->product;
-    size_t first = task / p->panel_parts * p->block_rows;
-    size_t panel = task % p->panel_parts * p->panels_step;
+    size_t first = (p->by_panels ? task % p->row_blocks : task / p->panel_parts) * p->block_rows;
+    size_t panel = (p->by_panels ? task / p->row_blocks : task % p->panel_parts) * p->panels_step;
     size_t last = least(panel + p->panels_step, p->panels_all);
     const float *pointers[POINTERS];
     sdx_tiles job = {.rows = pointers, .row_count = least(p->block_rows, product->rows - first),
@@ -147,6 +178,9 @@ static void run_tasks(void *arg, size_t begin, size_t end) {
 
 void sdx_product_run(sdx_pool *pool, const sdx_product *product) {
     if (!product->rows || !product->panels.columns) return;
+    if (product->rows * product->taps * product->depth <=
+        WORTH_THREADS / (product->groups * product->panels.columns))
+        pool = NULL;
     plan p = make_plan(product, sdx_pool_threads(pool));
     sdx_parallel_for(pool, p.row_blocks * p.panel_parts, 1, run_tasks, &p);
 }
