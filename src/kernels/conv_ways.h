@@ -34,6 +34,14 @@ void sdx_conv_depthwise(sdx_pool *pool, const sdx_conv_shape *shape, const float
 void sdx_conv_depthwise_rows(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
                              const float *x, size_t ring, size_t first, size_t count, float *out,
                              float *sums, const sdx_tail *tail);
+/* Channels [first, first + count). */
+typedef struct sdx_conv_channels {
+    size_t first, count;
+} sdx_conv_channels;
+/* Those channels of one image, in the calling thread; x is that image and has no others. */
+void sdx_conv_depthwise_channels(const sdx_conv_shape *shape, const float *packed, const float *x,
+                                 size_t image, const sdx_conv_channels *channels, float *out,
+                                 float *sums, const sdx_tail *tail);
 void sdx_winograd_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
                        const void *weights, const void *bias, float *packed);
 size_t sdx_winograd_scratch(const sdx_conv_shape *shape, sdx_conv_way way);

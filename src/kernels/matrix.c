@@ -85,12 +85,29 @@ static void fill_rows(const sdx_product *product, size_t first, size_t count, si
     for (size_t i = 0; i < count; i++) to[i] = x + (first + i) * product->depth;
 }
 
-void sdx_matrix_run(sdx_pool *pool, size_t rows, size_t depth, size_t columns, const float *packed,
-                    const float *x, float *out, const sdx_tail *tail) {
+static void run_panels(sdx_pool *pool, size_t rows, size_t depth, size_t columns,
+                       const float *packed, const float *bias, const float *x, float *out,
+                       const sdx_tail *tail) {
     sdx_product product = {.rows = rows, .taps = 1, .depth = depth, .groups = 1,
                            .panels = sdx_panels_of(columns, sdx_kernels_get()->lanes),
-                           .packed = packed, .out = out, .out_stride = columns, .tail = *tail,
-                           .fill = fill_rows, .user = x};
-    product.bias = packed + depth * sdx_panels_width(&product.panels);
+                           .packed = packed, .bias = bias, .out = out, .out_stride = columns,
+                           .tail = *tail, .fill = fill_rows, .user = x};
     sdx_product_run(pool, &product);
+}
+
+static const float *bias_of(size_t depth, size_t columns, const float *packed) {
+    sdx_panels panels = sdx_panels_of(columns, sdx_kernels_get()->lanes);
+    return packed + depth * sdx_panels_width(&panels);
+}
+
+void sdx_matrix_run(sdx_pool *pool, size_t rows, size_t depth, size_t columns, const float *packed,
+                    const float *x, float *out, const sdx_tail *tail) {
+    run_panels(pool, rows, depth, columns, packed, bias_of(depth, columns, packed), x, out, tail);
+}
+
+void sdx_matrix_run_columns(size_t rows, size_t depth, size_t columns, const float *packed,
+                            size_t first, size_t count, const float *x, float *out,
+                            const sdx_tail *tail) {
+    run_panels(NULL, rows, depth, count, packed + first * depth,
+               bias_of(depth, columns, packed) + first, x, out, tail);
 }

@@ -20,9 +20,8 @@ typedef struct sdx_strip {
     float *means;            /* [image][channel] of what the depthwise convolution makes; NULL: none */
 } sdx_strip;
 
-/* Rows of results at a time. */
-size_t sdx_strip_rows(const sdx_strip *strip);
-/* Floats of scratch, which do not depend on the image's height or the number of images. */
+/* Floats of scratch, which do not depend on the number of images or threads, nor on the image's height
+ * unless means are wanted. */
 size_t sdx_strip_scratch(const sdx_strip *strip);
 void sdx_strip_run(sdx_pool *pool, const sdx_strip *strip, const float *x, float *out,
                    float *scratch);

@@ -157,7 +157,8 @@ static sdx_status infer(sdx_infer *inf) {
                                    sdx_infer_dim(inf, DEPTHWISE, 2 + a), &dims[1 + a]));
     strip.middle.in_w = number(image[1]);
     strip.middle.out_w = number(dims[2]);
-    if (strip.middle.in_w && strip.middle.out_w)
+    strip.middle.out_h = number(dims[1]);
+    if (strip.middle.in_w && strip.middle.out_w && (!strip.means || strip.middle.out_h))
         sdx_infer_add_scratch(inf, sdx_strip_scratch(&strip) * sizeof(float));
     SDX_TRY(sdx_infer_set_shape(inf, 0, 4, dims));
     SDX_TRY(sdx_fused_require_like_output(inf, ADDEND));

@@ -16,17 +16,17 @@
 SIMD_INLINE void finish_as(const sdx_depthwise *job, size_t row, size_t channel, size_t lanes,
                            const sdx_act act) {
     const vf a = vf_set1(job->a), b = vf_set1(job->b);
-    const size_t at = row * job->out_w * job->channels + channel;
+    const size_t at = row * job->out_w * job->step + channel;
     vf total = vf_set1(0.0f);
     for (size_t o = 0; o < job->out_w; o++) {
-        float *out = job->out + at + o * job->channels;
+        float *out = job->out + at + o * job->step;
         vf x = vf_load_lanes(out, lanes);
-        if (job->addend) x += vf_load_lanes(job->addend + at + o * job->channels, lanes);
+        if (job->addend) x += vf_load_lanes(job->addend + at + o * job->step, lanes);
         x = act_apply(act, x, a, b);
         total += x;
         vf_store_lanes(out, x, lanes);
     }
-    if (job->sums) vf_store_lanes(job->sums + row * job->channels + channel, total, lanes);
+    if (job->sums) vf_store_lanes(job->sums + row * job->step + channel, total, lanes);
 }
 
 static void finish(const sdx_depthwise *job, size_t row, size_t channel, size_t lanes) {
@@ -74,18 +74,18 @@ SIMD_INLINE bounds bounds_of(const sdx_depthwise *job) {
 SIMD_INLINE void slide_row(const sdx_depthwise *job, const float *const *rows, float *out,
                            size_t channel, const vf *w, const vf bias, const bounds clip,
                            const size_t kernel, const size_t stride, const bool whole) {
-    const size_t flight = (kernel + stride - 1) / stride, channels = job->channels;
-    const size_t in_w = job->in_w, steps = job->out_w + flight - 1;
+    const size_t flight = (kernel + stride - 1) / stride, step = job->step;
+    const size_t in_w = job->in_w, in_step = job->in_step, steps = job->out_w + flight - 1;
     const float *at[MOST];
     vf sum[MOST];
     SIMD_UNROLL
     for (size_t ky = 0; ky < kernel; ky++) at[ky] = rows[ky] ? rows[ky] + channel : NULL;
     SIMD_UNROLL
     for (size_t j = 0; j < flight; j++) sum[j] = bias;
-    size_t x = (size_t)0 - job->pad_left, offset = x * channels; /* left of the image: very large */
+    size_t x = (size_t)0 - job->pad_left, offset = x * in_step; /* left of the image: very large */
     for (size_t t = 0; t < steps; t++) {
         SIMD_UNROLL
-        for (size_t s = 0; s < stride; s++, x++, offset += channels) {
+        for (size_t s = 0; s < stride; s++, x++, offset += in_step) {
             if (x >= in_w) continue;
             /* Where a vector is a line of the cache: the next channels of what is new in this row. */
             for (size_t n = kernel - stride; whole && kernel == 3 && VL == 16 && n < kernel; n++)
@@ -103,7 +103,7 @@ SIMD_INLINE void slide_row(const sdx_depthwise *job, const float *const *rows, f
         }
         if (t + 1 >= flight) {
             vf_store(out, vf_clip(sum[0], clip.low, clip.high));
-            out += channels;
+            out += step;
         }
         SIMD_UNROLL
         for (size_t j = 0; j + 1 < flight; j++) sum[j] = sum[j + 1];
@@ -118,10 +118,10 @@ SIMD_INLINE void slide_rows(const sdx_depthwise *job, size_t channel, const size
     const bool more = is_more(job);
     vf w[MOST * MOST];
     for (size_t t = 0; t < kernel * kernel; t++)
-        w[t] = vf_load(job->weights + t * job->channels + channel);
+        w[t] = vf_load(job->weights + t * job->step + channel);
     for (size_t row = 0; row < job->row_count; row++) {
         const float *const *rows = job->rows + row * kernel;
-        float *out = job->out + row * job->out_w * job->channels + channel;
+        float *out = job->out + row * job->out_w * job->step + channel;
         bool whole = true;
         for (size_t ky = 0; ky < kernel; ky++) whole = whole && rows[ky];
         if (whole) slide_row(job, rows, out, channel, w, bias, clip, kernel, stride, true);
@@ -160,7 +160,7 @@ static slider find_slider(const sdx_depthwise *job) {
 /* `pixels` results from column x of the image on; `pixels` and whether lanes == VL are constants. */
 SIMD_INLINE void inside(const sdx_depthwise *job, const float *const *rows, size_t x, float *out,
                         size_t channel, const size_t pixels, const size_t lanes) {
-    const size_t channels = job->channels, step = job->stride_w * channels;
+    const size_t in_step = job->in_step, next = job->stride_w * in_step;
     const vf bias = vf_load_lanes(job->bias + channel, lanes);
     const bounds clip = bounds_of(job);
     vf sum[PIXELS];
@@ -169,28 +169,28 @@ SIMD_INLINE void inside(const sdx_depthwise *job, const float *const *rows, size
     const float *weights = job->weights + channel;
     for (size_t ky = 0; ky < job->kernel_h; ky++) {
         if (!rows[ky]) {
-            weights += job->kernel_w * channels;
+            weights += job->kernel_w * job->step;
             continue;
         }
-        const float *from = rows[ky] + x * channels + channel;
+        const float *from = rows[ky] + x * in_step + channel;
         for (size_t kx = 0; kx < job->kernel_w; kx++) {
             const vf w = vf_load_lanes(weights, lanes);
             SIMD_UNROLL
             for (size_t p = 0; p < pixels; p++)
-                sum[p] = vf_fma(w, vf_load_lanes(from + p * step, lanes), sum[p]);
-            from += job->dilation_w * channels;
-            weights += channels;
+                sum[p] = vf_fma(w, vf_load_lanes(from + p * next, lanes), sum[p]);
+            from += job->dilation_w * in_step;
+            weights += job->step;
         }
     }
     SIMD_UNROLL
     for (size_t p = 0; p < pixels; p++)
-        vf_store_lanes(out + p * channels + channel, vf_clip(sum[p], clip.low, clip.high), lanes);
+        vf_store_lanes(out + p * job->step + channel, vf_clip(sum[p], clip.low, clip.high), lanes);
 }
 
 /* One result, of which taps [from, to) of each row are inside. */
 SIMD_INLINE void edge(const sdx_depthwise *job, const float *const *rows, size_t o, float *out,
                       size_t channel, const size_t lanes) {
-    const size_t channels = job->channels, start = o * job->stride_w;
+    const size_t step = job->step, start = o * job->stride_w;
     const bounds clip = bounds_of(job);
     size_t from = 0, to = job->kernel_w;
     while (from < to && start + from * job->dilation_w < job->pad_left) from++;
@@ -200,26 +200,26 @@ SIMD_INLINE void edge(const sdx_depthwise *job, const float *const *rows, size_t
         if (!rows[ky]) continue;
         for (size_t kx = from; kx < to; kx++) {
             size_t x = start + kx * job->dilation_w - job->pad_left;
-            const float *w = job->weights + (ky * job->kernel_w + kx) * channels + channel;
+            const float *w = job->weights + (ky * job->kernel_w + kx) * step + channel;
             sum = vf_fma(vf_load_lanes(w, lanes),
-                         vf_load_lanes(rows[ky] + x * channels + channel, lanes), sum);
+                         vf_load_lanes(rows[ky] + x * job->in_step + channel, lanes), sum);
         }
     }
-    vf_store_lanes(out + o * channels + channel, vf_clip(sum, clip.low, clip.high), lanes);
+    vf_store_lanes(out + o * step + channel, vf_clip(sum, clip.low, clip.high), lanes);
 }
 
 /* A row: results [first, last) have their window inside from left to right. */
 SIMD_INLINE void any_row(const sdx_depthwise *job, const float *const *rows, float *out,
                          size_t channel, size_t first, size_t last, const size_t lanes) {
-    const size_t stride = job->stride_w, pad = job->pad_left, channels = job->channels;
+    const size_t stride = job->stride_w, pad = job->pad_left, step = job->step;
     size_t o = 0;
     for (; o < first; o++) edge(job, rows, o, out, channel, lanes);
     for (; o + PIXELS <= last; o += PIXELS)
-        inside(job, rows, o * stride - pad, out + o * channels, channel, PIXELS, lanes);
+        inside(job, rows, o * stride - pad, out + o * step, channel, PIXELS, lanes);
     for (; o + 2 <= last; o += 2)
-        inside(job, rows, o * stride - pad, out + o * channels, channel, 2, lanes);
+        inside(job, rows, o * stride - pad, out + o * step, channel, 2, lanes);
     for (; o < last; o++)
-        inside(job, rows, o * stride - pad, out + o * channels, channel, 1, lanes);
+        inside(job, rows, o * stride - pad, out + o * step, channel, 1, lanes);
     for (; o < job->out_w; o++) edge(job, rows, o, out, channel, lanes);
 }
 
@@ -233,7 +233,7 @@ static void any_rows(const sdx_depthwise *job, size_t channel, size_t lanes) {
     if (first > last) first = last = job->out_w < first ? job->out_w : first;
     for (size_t row = 0; row < job->row_count; row++) {
         const float *const *rows = job->rows + row * job->kernel_h;
-        float *out = job->out + row * job->out_w * job->channels;
+        float *out = job->out + row * job->out_w * job->step;
         if (lanes == VL) any_row(job, rows, out, channel, first, last, VL);
         else any_row(job, rows, out, channel, first, last, lanes);
         if (is_more(job)) finish(job, row, channel, lanes);
