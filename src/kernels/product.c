@@ -4,9 +4,9 @@
 
 #define POINTERS    416 /* on the stack: rows of a block times taps of a block */
 #define MOST_ROWS   256
-/* Rows of a panel at a time: 64 KiB of two vectors of 8 floats, 256 KiB where vectors have 16, since the
- * second-level caches of such machines are larger. */
-#define PANEL_DEPTH(lanes) ((lanes) >= 16 ? (size_t)2048 : (size_t)1024)
+/* Rows of a panel at a time: 72 KiB of two vectors of 8 floats, 288 KiB where vectors have 16, since the
+ * second-level caches of such machines are larger. Whole chains of sums, since blocks end where they do. */
+#define PANEL_DEPTH(lanes) ((lanes) >= 16 ? 6 * (size_t)SDX_CHAIN : 3 * (size_t)SDX_CHAIN)
 #define MANY_ROWS   64
 #define FEW_ROWS    6   /* so few that a panel is met once or twice: no need to cut its depth */
 /* Fewer rows of a thread would leave its tiles half empty; with as many, it does better with all columns of
@@ -28,6 +28,7 @@ typedef struct plan {
 } plan;
 
 static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
+static size_t round_up(size_t a, size_t unit) { return divide_up(a, unit) * unit; }
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Lower tiles over two panels at a time, where the registers allow them: rows that lie a multiple of
@@ -38,20 +39,25 @@ static bool wants_pairs(const sdx_product *product, const sdx_kernels *kernels) 
     return kernels->pairs && (product->rows > MANY_ROWS || step % 4096 == 0);
 }
 
+/* Taps of a block: at most `most`, which is at least a chain's; about as many in each. */
+static size_t taps_step(size_t taps, size_t most, size_t chain) {
+    most -= most % chain;
+    return taps <= most ? taps : round_up(divide_up(taps, divide_up(taps, most)), chain);
+}
+
 static void plan_blocks(plan *p) {
     const sdx_product *product = p->product;
     size_t depth = product->depth ? product->depth : 1;
     const size_t most = PANEL_DEPTH(p->kernels->lanes);
+    const size_t chain = sdx_chain_taps(depth); /* blocks end where chains do */
+    p->depth_step = depth;
     if (product->rows <= FEW_ROWS) {
-        p->tap_step = least(product->taps, SDX_PRODUCT_TAPS);
-        p->depth_step = depth;
+        p->tap_step = taps_step(product->taps, SDX_PRODUCT_TAPS, chain);
     } else if (depth >= most) {
         p->tap_step = 1;
-        p->depth_step = divide_up(depth, divide_up(depth, most));
+        p->depth_step = round_up(divide_up(depth, divide_up(depth, most)), SDX_CHAIN);
     } else {
-        size_t taps = least(most / depth, SDX_PRODUCT_TAPS);
-        p->tap_step = divide_up(product->taps, divide_up(product->taps, taps));
-        p->depth_step = depth;
+        p->tap_step = taps_step(product->taps, least(most / depth, SDX_PRODUCT_TAPS), chain);
     }
     p->block_rows = least(least(POINTERS / p->tap_step, MOST_ROWS), product->rows);
     p->row_blocks = divide_up(product->rows, p->block_rows);

@@ -9,7 +9,7 @@
 #include "kernels/panels.h"
 
 typedef struct sdx_product sdx_product;
-#define SDX_PRODUCT_TAPS 64 /* at a time, at most */
+#define SDX_PRODUCT_TAPS SDX_CHAIN_TAPS /* at a time, at most */
 /* Pointers of rows [first, first + count), taps [tap, tap + taps): to[row * taps + tap]. */
 typedef void (*sdx_product_rows)(const sdx_product *product, size_t first, size_t count,
                                  size_t tap, size_t taps, const float **to);

@@ -45,6 +45,7 @@ double best_time(void (*call)(void *arg), void *arg, double budget);
 void test_tiles(const sdx_kernels *set);
 void test_tile_pairs(const sdx_kernels *set);
 void test_row_panels(const sdx_kernels *set);
+void test_chains(const sdx_kernels *set);
 void test_activate(const sdx_kernels *set);
 void test_math(const sdx_kernels *set);
 void test_unary(const sdx_kernels *set);

@@ -104,6 +104,7 @@ int main(int count, char **words) {
         {"tiles", test_tiles},
         {"tile pairs", test_tile_pairs},
         {"row panels", test_row_panels},
+        {"long sums", test_chains},
         {"activate", test_activate},
         {"math", test_math},
         {"unary", test_unary},

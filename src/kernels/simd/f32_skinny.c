@@ -7,24 +7,24 @@
 
 #define DEEP 8 /* rows of B at a time: so many streams, and C is read and written once for them */
 
+/* The sum of a few rows, each times its factor, at one vector of columns. */
+SIMD_INLINE vf few_rows(const vf *x, const float *b, size_t b_row, size_t depth, size_t lanes) {
+    vf sum = x[0] * vf_load_lanes(b, lanes);
+    SIMD_UNROLL
+    for (size_t p = 1; p < depth; p++) sum = vf_fma(x[p], vf_load_lanes(b + p * b_row, lanes), sum);
+    return sum;
+}
+
 SIMD_INLINE void add_rows(const float *a, const float *b, size_t b_row, float *c, size_t n,
                           size_t depth) {
     vf x[DEEP];
     SIMD_UNROLL
     for (size_t p = 0; p < depth; p++) x[p] = vf_broadcast(a + p);
     size_t j = 0;
-    for (; j + VL <= n; j += VL) {
-        vf sum = vf_load(c + j);
-        SIMD_UNROLL
-        for (size_t p = 0; p < depth; p++) sum = vf_fma(x[p], vf_load(b + p * b_row + j), sum);
-        vf_store(c + j, sum);
-    }
-    if (j == n) return;
-    vf sum = vf_load_n(c + j, n - j);
-    SIMD_UNROLL
-    for (size_t p = 0; p < depth; p++)
-        sum = vf_fma(x[p], vf_load_n(b + p * b_row + j, n - j), sum);
-    vf_store_n(c + j, sum, n - j);
+    for (; j + VL <= n; j += VL)
+        vf_store(c + j, vf_load(c + j) + few_rows(x, b + j, b_row, depth, VL));
+    if (j < n)
+        vf_store_n(c + j, vf_load_n(c + j, n - j) + few_rows(x, b + j, b_row, depth, n - j), n - j);
 }
 
 void SDX_NAME(sdx_f32_stream_rows)(const float *a, size_t a_row, const float *b, size_t b_row,

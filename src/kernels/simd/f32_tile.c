@@ -1,5 +1,5 @@
-/* f32_tile.c - rows times a packed panel, tile by tile; see kernels/tile.h. A tile is as large as the
- * registers allow: for each row of B, its vectors are loaded once and each row of A gives one
+/* f32_tile.c - rows times a packed panel, tile by tile; see kernels/tile.h. A tile is as large as
+ * the registers allow: for each row of B, its vectors are loaded once and each row of A gives one
  * broadcast. Tiles of a block differ by one row at most, since a tile of one or two rows would wait
  * for its own sums. */
 #include "kernels/simd/f32_act.h"
@@ -26,8 +26,9 @@ SIMD_INLINE void tile_prefetch(const float *p, size_t stride, const size_t rows,
         for (size_t c = 0; c < vectors * VL; c += LINE) __builtin_prefetch(p + i * stride + c);
 }
 
-/* Tiles over the last columns, where a vector is not whole: slower, one for all shapes. Sums come and go as
- * floats, since vectors on the stack would cost the tiles a register for its alignment. */
+/* Tiles over the last columns, where a vector is not whole: slower, one for all shapes. Sums come
+ * and go through memory of the caller, which is aligned: on the stack of a tile that would cost it
+ * a register. */
 static __attribute__((noinline)) void load_part(const sdx_tiles *job, const float *out, size_t rows,
                                                 size_t vectors, float *part) {
     for (size_t i = 0; i < rows; i++)
@@ -51,7 +52,7 @@ static __attribute__((noinline)) void store_part(const sdx_tiles *job, const flo
 }
 
 #define TILE_VECTORS 1
-#define TILE_ROWS 1
+#define TILE_ROWS    1
 #include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 2
 #include "kernels/simd/f32_tile_template.h"
@@ -78,7 +79,7 @@ static __attribute__((noinline)) void store_part(const sdx_tiles *job, const flo
 #undef TILE_VECTORS
 
 #define TILE_VECTORS 2
-#define TILE_ROWS 1
+#define TILE_ROWS    1
 #include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 2
 #include "kernels/simd/f32_tile_template.h"
@@ -107,7 +108,7 @@ static __attribute__((noinline)) void store_part(const sdx_tiles *job, const flo
 #undef TILE_VECTORS
 
 #define TILE_VECTORS 3
-#define TILE_ROWS 1
+#define TILE_ROWS    1
 #include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 2
 #include "kernels/simd/f32_tile_template.h"
@@ -129,7 +130,7 @@ static __attribute__((noinline)) void store_part(const sdx_tiles *job, const flo
 
 #if SIMD_REGISTERS >= 32
 #define TILE_VECTORS 4
-#define TILE_ROWS 1
+#define TILE_ROWS    1
 #include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 2
 #include "kernels/simd/f32_tile_template.h"
@@ -144,13 +145,13 @@ static __attribute__((noinline)) void store_part(const sdx_tiles *job, const flo
 #undef TILE_VECTORS
 #endif
 
-typedef void (*tile)(const sdx_tiles *job, size_t first, ptrdiff_t ahead);
+typedef void (*tile)(const sdx_tiles *job, size_t first, ptrdiff_t ahead, float *totals);
 
 /* By width, each list by height. */
-static const tile tiles_1[] = {tile_1x1, tile_2x1, tile_3x1, tile_4x1, tile_5x1, tile_6x1,
+static const tile tiles_1[] = {tile_1x1, tile_2x1, tile_3x1, tile_4x1,  tile_5x1,  tile_6x1,
                                tile_7x1, tile_8x1, tile_9x1, tile_10x1, tile_11x1, tile_12x1};
 static const tile tiles_2[] = {
-    tile_1x2, tile_2x2, tile_3x2, tile_4x2, tile_5x2, tile_6x2,
+    tile_1x2, tile_2x2, tile_3x2, tile_4x2,  tile_5x2,  tile_6x2,
 #if SIMD_REGISTERS >= 32
     tile_7x2, tile_8x2, tile_9x2, tile_10x2, tile_11x2, tile_12x2,
 #endif
@@ -168,8 +169,10 @@ static const tile tiles_4[] = {tile_1x4, tile_2x4, tile_3x4, tile_4x4, tile_5x4,
 #endif
 #define HEIGHT(list) (sizeof(list) / sizeof *(list))
 
-/* Activations that are more than a comparison: over the tile that was just stored, which is still in
- * the first cache, and while the next one's loads begin. */
+#define TILE_MOST (SIMD_REGISTERS >= 32 ? 24 : 12) /* vectors of a tile */
+
+/* Activations that are more than a comparison: over the tile that was just stored, which is still
+ * in the first cache, and while the next one's loads begin. */
 SIMD_INLINE void activate_whole(float *out, size_t stride, size_t rows, sdx_act act, vf a, vf b,
                                 const size_t vectors) {
     for (size_t i = 0; i < rows; i++, out += stride) {
@@ -214,12 +217,13 @@ void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
                                      HEIGHT(tiles_4)};
     const size_t width = job->pair ? 3 : job->vectors - 1, tallest = heights[width];
     const tile *list = lists[width];
+    _Alignas(64) float totals[TILE_MOST * VL];
     const bool act = job->finish && job->tail.act > SDX_ACT_CLIP;
     /* As many tiles as the tallest would need, all of about the same height. */
     size_t left = job->row_count, tiles = (left + tallest - 1) / tallest;
     for (size_t row = 0; tiles; tiles--) {
         size_t rows = (left + tiles - 1) / tiles;
-        list[rows - 1](job, row, row ? 0 : job->ahead);
+        list[rows - 1](job, row, row ? 0 : job->ahead, totals);
         if (act) activate(job, row, rows);
         row += rows;
         left -= rows;
@@ -229,44 +233,59 @@ void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
 /* One row times `count` panels of two vectors, each `stride` floats behind the last: several sums
  * at once, so that none waits for itself, and several streams from memory. */
 #define ROW_PANELS 4
-static void row_panels(const sdx_tiles *job, size_t stride) {
+static void row_panels(const sdx_tiles *job, size_t stride, float *totals) {
+    const bool bias_first = sdx_bias_first(job);
     const float *b = job->panel;
+    const float *before = job->add ? job->out : bias_first ? NULL : job->tail.bias;
     vf sum[ROW_PANELS][2];
     SIMD_UNROLL
     for (size_t p = 0; p < ROW_PANELS; p++)
         SIMD_UNROLL
-        for (size_t v = 0; v < 2; v++) {
-            size_t column = (2 * p + v) * VL;
-            sum[p][v] = job->add         ? vf_load(job->out + column)
-                        : job->tail.bias ? vf_load(job->tail.bias + column)
-                                         : vf_set1(0.0f);
-        }
-    for (size_t t = 0; t < job->taps; t++) {
-        const float *a = job->rows[t] + job->offset;
-        for (size_t k = 0; k < job->depth; k++) {
-            const vf x = vf_broadcast(a + k);
-            SIMD_UNROLL
-            for (size_t p = 0; p < ROW_PANELS; p++)
+        for (size_t v = 0; v < 2; v++)
+            sum[p][v] = bias_first ? vf_load(job->tail.bias + (2 * p + v) * VL) : vf_set1(0.0f);
+    const size_t chain = sdx_chain_taps(job->depth);
+    size_t pieces = chain;
+    for (size_t t = 0; t < job->taps; t++)
+        for (size_t from = 0; from < job->depth; from += SDX_CHAIN) {
+            const float *a = job->rows[t] + job->offset + from;
+            const size_t left = job->depth - from, count = left < SDX_CHAIN ? left : SDX_CHAIN;
+            if (pieces-- == 0) {
                 SIMD_UNROLL
-                for (size_t v = 0; v < 2; v++)
-                    sum[p][v] = vf_fma(x, vf_load(b + p * stride + v * VL), sum[p][v]);
-            b += 2 * VL;
+                for (size_t p = 0; p < ROW_PANELS; p++)
+                    SIMD_UNROLL
+                    for (size_t v = 0; v < 2; v++) {
+                        if (before) sum[p][v] += vf_load(before + (2 * p + v) * VL);
+                        vf_store(totals + (2 * p + v) * VL, sum[p][v]);
+                        sum[p][v] = vf_set1(0.0f);
+                    }
+                before = totals;
+                pieces = chain - 1;
+            }
+            for (size_t k = 0; k < count; k++) {
+                const vf x = vf_broadcast(a + k);
+                SIMD_UNROLL
+                for (size_t p = 0; p < ROW_PANELS; p++)
+                    SIMD_UNROLL
+                    for (size_t v = 0; v < 2; v++)
+                        sum[p][v] = vf_fma(x, vf_load(b + p * stride + v * VL), sum[p][v]);
+                b += 2 * VL;
+            }
         }
-    }
     const vf low = vf_set1(job->tail.a), high = vf_set1(job->tail.b);
     SIMD_UNROLL
     for (size_t p = 0; p < ROW_PANELS; p++)
         SIMD_UNROLL
         for (size_t v = 0; v < 2; v++) {
             size_t column = (2 * p + v) * VL;
+            if (before) sum[p][v] += vf_load(before + column);
             if (job->finish && job->tail.addend) sum[p][v] += vf_load(job->tail.addend + column);
-            if (job->finish && job->tail.act == SDX_ACT_CLIP)
-                sum[p][v] = vf_clip(sum[p][v], low, high);
+            if (job->finish && job->tail.act == SDX_ACT_CLIP) sum[p][v] = vf_clip(sum[p][v], low, high);
             vf_store(job->out + column, sum[p][v]);
         }
 }
 
 void SDX_NAME(sdx_f32_row_panels)(const sdx_tiles *job, size_t count, size_t stride) {
+    _Alignas(64) float totals[ROW_PANELS * 2 * VL];
     sdx_tiles part = *job;
     for (size_t p = 0; p < count;) {
         part.panel = job->panel + p * stride;
@@ -275,10 +294,10 @@ void SDX_NAME(sdx_f32_row_panels)(const sdx_tiles *job, size_t count, size_t str
         if (job->tail.bias) part.tail.bias = job->tail.bias + p * 2 * VL;
         if (job->tail.addend) part.tail.addend = job->tail.addend + p * 2 * VL;
         if (count - p >= ROW_PANELS && part.columns >= ROW_PANELS * 2 * VL) {
-            row_panels(&part, stride);
+            row_panels(&part, stride, totals);
             p += ROW_PANELS;
         } else {
-            tile_1x2(&part, 0, 0);
+            tile_1x2(&part, 0, 0, totals);
             p++;
         }
     }

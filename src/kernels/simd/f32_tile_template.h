@@ -9,9 +9,16 @@
 #define TILE_STEP (TILE_VECTORS * VL)
 #define TILE_AT(v) ((v) * VL)
 #endif
+#define TILE_ADD_BEFORE                                                                           \
+    if (before)                                                                                   \
+        SIMD_UNROLL                                                                               \
+        for (size_t i = 0; i < TILE_ROWS; i++)                                                    \
+            SIMD_UNROLL                                                                           \
+            for (size_t v = 0; v < TILE_VECTORS; v++)                                             \
+                sum[i][v] += vf_load(before + i * before_step + v * VL);
 
 static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t first,
-                                                ptrdiff_t ahead) {
+                                                ptrdiff_t ahead, float *totals) {
     const size_t taps = job->taps, depth = job->depth, stride = job->out_stride;
     const float *const *rows = job->rows + first * job->row_taps;
     float *out = job->out + first * stride;
@@ -21,59 +28,78 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
     const size_t pair = job->pair;
 #endif
     const bool whole = job->columns >= TILE_VECTORS * VL;
+    /* What the chains are added to, and the floats from row to row there. */
+    const bool bias_first = sdx_bias_first(job);
+    const float *before = bias_first ? NULL : job->tail.bias;
+    size_t before_step = 0;
     vf sum[TILE_ROWS][TILE_VECTORS];
     if (addend) addend += first * job->tail.addend_stride;
-    if (job->add) {
-        float part[TILE_ROWS * TILE_VECTORS * VL];
-        if (!whole) load_part(job, out, TILE_ROWS, TILE_VECTORS, part);
-        const float *from = whole ? out : part;
-        const size_t step = whole ? stride : TILE_VECTORS * VL;
-        SIMD_UNROLL
-        for (size_t i = 0; i < TILE_ROWS; i++)
-            SIMD_UNROLL
-            for (size_t v = 0; v < TILE_VECTORS; v++)
-                sum[i][v] = vf_load(from + i * step + v * VL);
-    } else {
-        SIMD_UNROLL
-        for (size_t v = 0; v < TILE_VECTORS; v++) {
-            vf start = job->tail.bias ? vf_load(job->tail.bias + v * VL) : vf_set1(0.0f);
-            SIMD_UNROLL
-            for (size_t i = 0; i < TILE_ROWS; i++) sum[i][v] = start;
-        }
-        if (whole) tile_prefetch(out, stride, TILE_ROWS, TILE_VECTORS);
+    if (job->add && whole) {
+        before = out;
+        before_step = stride;
+    } else if (job->add) {
+        load_part(job, out, TILE_ROWS, TILE_VECTORS, totals);
+        before = totals;
+        before_step = TILE_VECTORS * VL;
     }
-    if (addend && whole) tile_prefetch(addend, job->tail.addend_stride, TILE_ROWS, TILE_VECTORS);
-    for (size_t t = 0; t < taps; t++) {
-        const float *a[TILE_ROWS];
+    SIMD_UNROLL
+    for (size_t v = 0; v < TILE_VECTORS; v++) {
+        const vf start = bias_first ? vf_load(job->tail.bias + v * VL) : vf_set1(0.0f);
         SIMD_UNROLL
-        for (size_t i = 0; i < TILE_ROWS; i++) a[i] = rows[i * job->row_taps + t] + job->offset;
+        for (size_t i = 0; i < TILE_ROWS; i++) sum[i][v] = start;
+    }
+    if (whole) tile_prefetch(out, stride, TILE_ROWS, TILE_VECTORS);
+    if (addend && whole) tile_prefetch(addend, job->tail.addend_stride, TILE_ROWS, TILE_VECTORS);
+    const size_t chain = taps > 1 ? sdx_chain_taps(depth) : 1;
+    size_t pieces = chain; /* until the chain ends */
+    for (size_t t = 0; t < taps; t++) {
+        for (size_t from = 0; from < depth; from += SDX_CHAIN) {
+            const size_t count = depth - from < SDX_CHAIN ? depth - from : SDX_CHAIN;
+            const float *a[TILE_ROWS];
+            SIMD_UNROLL
+            for (size_t i = 0; i < TILE_ROWS; i++)
+                a[i] = rows[i * job->row_taps + t] + job->offset + from;
+            if (pieces-- == 0) {
+                TILE_ADD_BEFORE
+                SIMD_UNROLL
+                for (size_t i = 0; i < TILE_ROWS; i++)
+                    SIMD_UNROLL
+                    for (size_t v = 0; v < TILE_VECTORS; v++) {
+                        vf_store(totals + (i * TILE_VECTORS + v) * VL, sum[i][v]);
+                        sum[i][v] = vf_set1(0.0f);
+                    }
+                before = totals;
+                before_step = TILE_VECTORS * VL;
+                pieces = chain - 1;
+            }
 #pragma GCC unroll 4
-        for (size_t k = 0; k < depth; k++) {
-            vf column[TILE_VECTORS];
-            SIMD_UNROLL
-            for (size_t v = 0; v < TILE_VECTORS; v++) column[v] = vf_load(b + TILE_AT(v));
-            SIMD_UNROLL
-            for (size_t i = 0; i < TILE_ROWS; i++) {
-                const vf x = vf_broadcast(a[i] + k);
+            for (size_t k = 0; k < count; k++) {
+                vf column[TILE_VECTORS];
+                SIMD_UNROLL
+                for (size_t v = 0; v < TILE_VECTORS; v++) column[v] = vf_load(b + TILE_AT(v));
+                SIMD_UNROLL
+                for (size_t i = 0; i < TILE_ROWS; i++) {
+                    const vf x = vf_broadcast(a[i] + k);
+                    SIMD_UNROLL
+                    for (size_t v = 0; v < TILE_VECTORS; v++)
+                        sum[i][v] = vf_fma(x, column[v], sum[i][v]);
+                }
                 SIMD_UNROLL
                 for (size_t v = 0; v < TILE_VECTORS; v++)
-                    sum[i][v] = vf_fma(x, column[v], sum[i][v]);
+                    if (v * VL % LINE == 0)
+                        __builtin_prefetch((const char *)(b + TILE_AT(v)) + ahead, 0, 2);
+                b += TILE_STEP;
             }
-            SIMD_UNROLL
-            for (size_t v = 0; v < TILE_VECTORS; v++)
-                if (v * VL % LINE == 0)
-                    __builtin_prefetch((const char *)(b + TILE_AT(v)) + ahead, 0, 2);
-            b += TILE_STEP;
         }
     }
+    TILE_ADD_BEFORE
     if (!whole) {
-        float part[TILE_ROWS * TILE_VECTORS * VL];
         SIMD_UNROLL
         for (size_t i = 0; i < TILE_ROWS; i++)
             SIMD_UNROLL
             for (size_t v = 0; v < TILE_VECTORS; v++)
-                vf_store(part + (i * TILE_VECTORS + v) * VL, sum[i][v]);
-        store_part(job, addend, out, TILE_ROWS, TILE_VECTORS, part);
+                vf_store(totals + (i * TILE_VECTORS + v) * VL, sum[i][v]);
+        store_part(job, addend, out, TILE_ROWS, TILE_VECTORS, totals);
         return;
     }
     if (addend)
@@ -95,6 +121,7 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
         for (size_t v = 0; v < TILE_VECTORS; v++) vf_store(out + i * stride + v * VL, sum[i][v]);
 }
 
+#undef TILE_ADD_BEFORE
 #undef TILE_STEP
 #undef TILE_AT
 #undef TILE_NAME
