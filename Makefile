@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
         conformance-data conformance differential shapes bench-load bench-memory \
-        cpus neon bench-placement bench-peers bench-kernels bench rust-ort clean format help
+        cpus neon fuzz bench-placement bench-peers bench-kernels bench rust-ort clean format help
 
 all: build
 
@@ -22,6 +22,7 @@ help:
 	@echo "make cpus       ONNX's tests and all models with each instruction set that the machine has"
 	@echo "make neon       the library for 64-bit ARM under an emulator: kernels, ONNX's tests, models"
 	@echo "make tsan       threads under ThreadSanitizer: pool, shared programs, cancelling, models"
+	@echo "make fuzz       the fuzzers in turn, ten minutes (FUZZ_SECONDS=..); docs/security.md"
 	@echo "make asan|debug the same library with sanitizers or without optimisation"
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
@@ -84,6 +85,14 @@ shapes: build models
 
 test: build asan references conformance-data
 	@tests/run.sh
+
+# Longer: make fuzz FUZZ_SECONDS=3600; FUZZ='--only graph' and the like are options of tests/fuzz/run.py.
+FUZZ_SECONDS ?= 600
+fuzz: build conformance-data
+	@cmake --preset fuzz --log-level=WARNING > /dev/null
+	@cmake --build --preset fuzz -- --quiet
+	@$(PYTHON) tests/fuzz/seeds.py build/sardonyx build/conformance build/fuzz/seeds > build/fuzz/seeds.log
+	@tests/fuzz/run.py build/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 tsan: models
 	@tests/tsan/run.sh $(CURDIR)/build/tsan $(MODELS) squeezenet1_1 mobilenet_v2 encoder

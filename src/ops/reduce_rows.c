@@ -18,8 +18,8 @@ double sdx_fold_start(sdx_fold fold) {
 #define STEP_ABS(acc, v) acc += fabs(v)
 #define STEP_SQUARE(acc, v) acc += (v) * (v)
 #define STEP_PROD(acc, v) acc *= (v)
-#define STEP_MAX(acc, v) acc = ((v) > acc) | ((v) != (v)) ? (v) : acc
-#define STEP_MIN(acc, v) acc = ((v) < acc) | ((v) != (v)) ? (v) : acc
+#define STEP_MAX(acc, v) acc = (((v) > acc) | ((v) != (v))) ? (v) : acc
+#define STEP_MIN(acc, v) acc = (((v) < acc) | ((v) != (v))) ? (v) : acc
 
 /* STEP takes an element in, MERGE joins two partial results. */
 #define ROW(STEP, MERGE, start)                                                                   \

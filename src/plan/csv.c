@@ -42,24 +42,30 @@ static int shown(field f) { return f.size > 40 ? 40 : (int)f.size; }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
+/* Where the quote stands that ends a field, doubled ones passed over; NULL: nowhere in this line. */
+static const char *closing_quote(const sdx_csv_reader *r) {
+    for (const char *at = r->at; at < r->end && *at != '\n'; at++) {
+        if (*at != '"') continue;
+        if (at + 1 == r->end || at[1] != '"') return at;
+        at++;
+    }
+    return NULL;
+}
+
 /* A quoted field, from behind its first quote; doubled quotes become one. */
 static sdx_status read_quoted(sdx_csv_reader *r, field *out, sdx_error *error) {
-    char *copy = sdx_arena_string(r->memory, r->at, (size_t)(r->end - r->at));
-    if (!copy) return sdx_fail_memory(error, (size_t)(r->end - r->at), "a CSV field");
+    const char *end = closing_quote(r);
+    if (!end) return fail_line(r, error, "a quoted field does not end");
+    char *copy = sdx_arena_string(r->memory, r->at, (size_t)(end - r->at));
+    if (!copy) return sdx_fail_memory(error, (size_t)(end - r->at), "a CSV field");
     size_t size = 0;
-    while (r->at < r->end && *r->at != '\n') {
-        if (*r->at != '"') {
-            copy[size++] = *r->at++;
-        } else if (r->at + 1 < r->end && r->at[1] == '"') {
-            copy[size++] = '"';
-            r->at += 2;
-        } else {
-            r->at++;
-            *out = (field){copy, size};
-            return SDX_STATUS_OK;
-        }
+    for (; r->at < end; r->at++) {
+        copy[size++] = *r->at;
+        if (*r->at == '"') r->at++;
     }
-    return fail_line(r, error, "a quoted field does not end");
+    r->at = end + 1;
+    *out = (field){copy, size};
+    return SDX_STATUS_OK;
 }
 
 /* One field; r->at stands behind it, at a comma or the line's end. */
@@ -110,6 +116,8 @@ sdx_status sdx_csv_start(sdx_csv_reader *r, const void *bytes, size_t size, cons
                          sdx_arena *memory, sdx_error *error) {
     *r = (sdx_csv_reader){.at = bytes, .name = name, .line = 1, .memory = memory};
     r->end = r->at + size;
+    /* Ids are strings of C from here on: two that differ behind a zero would look the same. */
+    if (size && memchr(bytes, 0, size)) return fail_line(r, error, "not a text: it holds a zero byte");
     if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) r->at += 3; /* a byte order mark */
     if (!skip_empty_lines(r)) return fail_line(r, error, "empty; expected a header with column names");
     do {

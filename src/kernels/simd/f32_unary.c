@@ -53,8 +53,13 @@ SIMD_INLINE void over(sdx_f32_function function, const float *in, float *out, si
 }
 
 /* Roundings: one instruction of a vector where there is one, and the compiler knows. */
+#if defined(__clang__) /* asks at run time whether arrays overlap */
+#define INDEPENDENT
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
 #define ROUND_LOOP(call)                                                                          \
-    _Pragma("GCC ivdep") for (size_t i = 0; i < count; i++) out[i] = call(in[i])
+    INDEPENDENT for (size_t i = 0; i < count; i++) out[i] = call(in[i])
 
 void SDX_NAME(sdx_f32_unary)(sdx_f32_function function, const float *in, float *out, size_t count,
                              float a, float b) {
