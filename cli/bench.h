@@ -14,12 +14,12 @@
 /* ---- a runner's process: bench_client.c ---- */
 
 typedef struct client {
-    pid_t pid; /* 0: none */
-    int in, out; /* its standard input and output */
+    pid_t pid;    /* 0: none */
+    int in, out;  /* its standard input and output */
     text waiting; /* of its output, not read as a line yet */
     json_value *hello;
     double started_ns, ready_ns; /* of the monotonic clock */
-    char problem[400]; /* the latest thing that went wrong */
+    char problem[400];           /* the latest thing that went wrong */
 } client;
 
 double now_ns(void);
@@ -39,11 +39,12 @@ void catch_interrupts(void);
 /* ---- engines: bench_peers.c ---- */
 
 typedef struct peer {
-    char *name;      /* "onnxruntime" */
-    char **command;  /* NULL-terminated */
-    char *install;   /* "" where it does not say */
-    size_t engine;   /* of the results */
-    bool is_own;     /* Sardonyx itself */
+    char *name;     /* "onnxruntime" */
+    char **command; /* NULL-terminated */
+    char *install;  /* "" where it does not say */
+    size_t engine;  /* of the results */
+    bool is_own;    /* Sardonyx itself */
+    bool packed;    /* from a packed file */
     bool converts;
 } peer;
 
@@ -54,6 +55,9 @@ typedef struct number_list {
     size_t count;
 } number_list;
 
+enum { MAX_ALTERNATING = 16 }; /* batch sizes in turn */
+#define MODEL_MARK "{model}"   /* in a --command: the file of each model */
+
 typedef struct bench_options {
     text_list models, dim_texts, commands;
     dim_list dims;
@@ -63,7 +67,7 @@ typedef struct bench_options {
     number_list batches, threads, levels; /* levels empty: the default alone */
     double warmup, time, memory, rtol, atol;
     int64_t seed, min_rounds;
-    bool quiet;
+    bool quiet, packed, variants;
     double fail_slower; /* NaN: none */
 } bench_options;
 
@@ -75,7 +79,7 @@ typedef struct machine_watch {
 } machine_watch;
 
 typedef struct progress {
-    bool shown;        /* stderr is a terminal */
+    bool shown; /* stderr is a terminal */
     double start_ns, last_ns;
     double planned_s, done_s; /* of measuring, as the options say */
 } progress;
@@ -96,7 +100,7 @@ typedef struct bench_input {
     char *name, *file, *dims; /* dims "1,3,224,224" */
     const char *type;
     size_t bytes;
-    bool is_image; /* of --image: can be made from pictures, too */
+    char *preset; /* of --image, in plain words: it can be made from pictures, too; else NULL */
 } bench_input;
 
 typedef struct bench_inputs {
@@ -107,13 +111,15 @@ typedef struct bench_inputs {
 } bench_inputs;
 
 /* ---- bench_peers.c ---- */
-bool peers_find(bench *b); /* starts each once; the missing ones go to the skipped. False: no memory */
+bool peers_find(
+    bench *b); /* starts each once; the missing ones go to the skipped. False: no memory */
 void peers_free(bench *b);
 /* Starts a peer's runner and fills the facts of its start into the case (BENCH_NONE: into none). */
 bool peer_start(bench *b, const peer *p, client *c);
-/* The file that the peer loads for a model: the model, or what it is converted to. "" with problem. */
-bool peer_file(bench *b, const peer *p, client *c, size_t model, const char *shapes, char *path,
-               size_t size);
+/* The file that the peer loads for a model: the model, or what it is converted to. "" with problem.
+ */
+bool peer_file(bench *b, const peer *p, client *c, size_t model, int level, const char *shapes,
+               char *path, size_t size);
 
 /* ---- bench_inputs.c ---- */
 bool models_describe(bench *b, int *code); /* loads each model once; false after a message */
@@ -125,10 +131,10 @@ void inputs_free(bench_inputs *inputs);
 bool image_line(const bench *b, const bench_inputs *inputs, const char *key, text *line);
 /* The batches to measure a model with: those asked for, or the one that it is fixed to. */
 void batches_of(const bench *b, size_t model, number_list *out);
-/* Compares FOLDER/0.npy .. of two engines. Error: largest difference over the largest value. */
-typedef enum agreement { AGREES, INEXACT, DISAGREES } agreement;
-agreement outputs_compare(const bench *b, const char *got, const char *want, size_t count,
-                          double *error, char *message, size_t size);
+/* Whether FOLDER/0.npy .. of two engines are equal, within the tolerance; if not, the message says
+ * where. Error: largest difference over the largest value. */
+bool outputs_agree(const bench *b, const char *got, const char *want, size_t count, double *error,
+                   char *message, size_t size);
 
 /* ---- bench_machine.c ---- */
 void machine_describe(bench_results *r);

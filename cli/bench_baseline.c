@@ -1,5 +1,5 @@
-/* bench_baseline.c - `sardonyx bench --compare`: the same cases of an earlier benchmark, read from its
- * JSON, and what became of them. */
+/* bench_baseline.c - `sardonyx bench --compare`: the same cases of an earlier benchmark, read from
+ * its JSON, and what became of them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,8 @@ static bool read_samples(const json_value *of, double **values, uint32_t **round
     return *values && *rounds && *count > 0;
 }
 
-/* Slower by more than the limit, and not by chance; with too few rounds to tell, the figure decides. */
+/* Slower by more than the limit, and not by chance; with too few rounds to tell, the figure
+ * decides. */
 static bool is_failure(const bench_results *r, const ratio *found) {
     return found->value > 1 + r->fail_slower &&
            (found->verdict == RATIO_LARGER || found->verdict == RATIO_UNKNOWN);
@@ -78,8 +79,10 @@ static bool compare_case(bench_results *r, size_t index, const json_value *befor
         good = bigger && statistics_of(values, count, &figures);
         if (good) {
             bench_ratio *to = &r->ratios[at];
-            *to = (bench_ratio){.of = index, .reference = BENCH_NONE,
-                                .relation = RELATION_BASELINE, .baseline_median = figures.median};
+            *to = (bench_ratio){.of = index,
+                                .reference = BENCH_NONE,
+                                .relation = RELATION_BASELINE,
+                                .baseline_median = figures.median};
             good = ratio_of_rounds(&above, &below, false, r->seed, &to->time);
             to->fails = is_failure(r, &to->time);
             r->ratio_count += good;
@@ -112,7 +115,8 @@ static json_value *read_baseline(const char *file) {
     bool known = format && strcmp(format, "sardonyx bench") == 0 &&
                  json_get_number(before, "version") == BENCH_FORMAT;
     if (!bytes) complain("%s: cannot be read", file);
-    else if (!known) complain("%s: not a file of `sardonyx bench --save`, version %d", file, BENCH_FORMAT);
+    else if (!known)
+        complain("%s: not a file of `sardonyx bench --save`, version %d", file, BENCH_FORMAT);
     free(bytes);
     if (known) return before;
     json_free(before);

@@ -21,7 +21,8 @@ double now_ns(void) {
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* ---- interruption ------------------------------------------------------------------------------- */
+/* ---- interruption -------------------------------------------------------------------------------
+ */
 
 static volatile sig_atomic_t stopped;
 
@@ -39,17 +40,23 @@ void catch_interrupts(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* ---- processor time ------------------------------------------------------------------------------ */
+/* ---- processor time
+ * ------------------------------------------------------------------------------ */
 
-enum { MAX_LIVE = 256 };
-static pid_t live[MAX_LIVE];
+static pid_t *live; /* of the runners; 0: free */
+static size_t live_count;
 
+/* Puts `new` where `old` is; 0 and a process: it lives from now on. */
 static void note_live(pid_t old, pid_t new) {
-    for (size_t i = 0; i < MAX_LIVE; i++)
-        if (live[i] == old) {
-            live[i] = new;
-            return;
-        }
+    size_t at = 0;
+    while (at < live_count && live[at] != old) at++;
+    if (at == live_count) {
+        pid_t *more = realloc(live, (live_count + 1) * sizeof *live);
+        if (!more) return; /* its time counts as that of others until it ends */
+        live = more;
+        live_count++;
+    }
+    live[at] = new;
 }
 
 static double seconds_of(pid_t pid) {
@@ -77,12 +84,13 @@ static double usage_seconds(int who) {
 
 double own_seconds(void) {
     double sum = usage_seconds(RUSAGE_SELF) + usage_seconds(RUSAGE_CHILDREN);
-    for (size_t i = 0; i < MAX_LIVE; i++)
+    for (size_t i = 0; i < live_count; i++)
         if (live[i]) sum += seconds_of(live[i]);
     return sum;
 }
 
-/* ---- lines ---------------------------------------------------------------------------------------- */
+/* ---- lines
+ * ---------------------------------------------------------------------------------------- */
 
 bool field_ok(const char *field) { return strpbrk(field, "\t\n") == NULL; }
 
@@ -164,7 +172,8 @@ static json_value *read_answer(client *c, double timeout_s) {
     long length = read_line(c, timeout_s);
     if (length < 0) return NULL;
     json_value *answer = json_parse(c->waiting.data, (size_t)length);
-    if (!answer) set_problem(c, "answers '%.*s'", length > 200 ? 200 : (int)length, c->waiting.data);
+    if (!answer)
+        set_problem(c, "answers '%.*s'", length > 200 ? 200 : (int)length, c->waiting.data);
     memmove(c->waiting.data, c->waiting.data + length + 1, c->waiting.length - (size_t)length);
     c->waiting.length -= (size_t)length + 1;
     const char *error = json_get_text(answer, "error");
@@ -174,7 +183,8 @@ static json_value *read_answer(client *c, double timeout_s) {
     return NULL;
 }
 
-/* ---- processes ------------------------------------------------------------------------------------- */
+/* ---- processes
+ * ------------------------------------------------------------------------------------- */
 
 static void become_runner(char *const *argv, const int in[2], const int out[2], const char *log) {
     int messages = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);

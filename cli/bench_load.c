@@ -1,6 +1,6 @@
-/* bench_load.c - `sardonyx bench --what load`: how long importing a model takes, and how much memory.
- * Times come from one process per engine that loads the model again and again, by turns; memory from
- * fresh processes, one for each sample. */
+/* bench_load.c - `sardonyx bench --what load`: how long importing a model takes, and how much
+ * memory. Times come from one process per engine that loads the model again and again, by turns;
+ * memory from fresh processes, one for each sample. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 #include "bench.h"
 
-enum { MAX_LOADERS = 64, MIN_MEMORY_SAMPLES = 3, MAX_PER_TURN = 64 };
+enum { MIN_MEMORY_SAMPLES = 3, MAX_PER_TURN = 64 };
 #define ANSWER_TIMEOUT_S 1800
-#define TURN_NS 1e8
+#define TURN_NS          1e8
 
 /* What is timed. */
 typedef struct operation {
@@ -32,7 +32,7 @@ static const operation operations[] = {
 typedef struct loader {
     const peer *by;
     const operation *does;
-    int level;
+    int level, threads;
     size_t of; /* case */
     client process;
     char path[PATH_MAX];
@@ -50,17 +50,17 @@ static void give_up(bench *b, size_t model, loader *l, const char *reason) {
     l->running = false;
 }
 
-static json_value *load_once(const bench *b, loader *l, const char *extra) {
+static json_value *load_once(loader *l, const char *extra) {
     char level[24] = "";
     if (l->level >= 0) snprintf(level, sizeof level, "\toptimize=%d", l->level);
-    return client_ask(&l->process, ANSWER_TIMEOUT_S, "load\t%s\t%d%s%s%s%s%s", l->path,
-                      (int)b->o.threads.items[0], level, l->does->option, extra,
-                      l->by->is_own ? "" : "\t", l->by->is_own ? "" : l->shapes);
+    return client_ask(&l->process, ANSWER_TIMEOUT_S, "load\t%s\t%d%s%s%s%s%s", l->path, l->threads,
+                      level, l->does->option, extra, l->by->is_own ? "" : "\t",
+                      l->by->is_own ? "" : l->shapes);
 }
 
 static bool open_loader(bench *b, size_t model, loader *l) {
     return peer_start(b, l->by, &l->process) &&
-           peer_file(b, l->by, &l->process, model, l->shapes, l->path, sizeof l->path);
+           peer_file(b, l->by, &l->process, model, l->level, l->shapes, l->path, sizeof l->path);
 }
 
 /* The file is written anew each time, as a user's would be. */
@@ -74,7 +74,7 @@ static json_value *save_once(const bench *b, loader *l) {
 /* Loads, or saves, for a turn. Rounds from 0 on are kept. */
 static bool take_turn(bench *b, loader *l, int64_t round) {
     for (size_t i = 0; i < l->per_turn && !interrupted(); i++) {
-        json_value *answer = l->does->saves ? save_once(b, l) : load_once(b, l, "");
+        json_value *answer = l->does->saves ? save_once(b, l) : load_once(l, "");
         if (!answer) return false;
         double taken = json_get_number(answer, "ns");
         json_free(answer);
@@ -93,7 +93,7 @@ static bool warm_up(bench *b, loader *l, const char *what) {
     size_t loads = 0;
     l->per_turn = 1;
     if (l->does->saves) {
-        json_value *loaded = load_once(b, l, "");
+        json_value *loaded = load_once(l, "");
         if (!loaded) return false;
         json_free(loaded);
     }
@@ -109,10 +109,11 @@ static bool warm_up(bench *b, loader *l, const char *what) {
     return true;
 }
 
-static void take_rounds(bench *b, size_t model, loader *loaders, size_t count, const char *what) {
+static void take_rounds(bench *b, size_t model, loader *loaders, size_t *order, size_t count,
+                        const char *what) {
     double started = now_ns();
     for (uint32_t round = 0; !interrupted(); round++) {
-        size_t order[MAX_LOADERS], running = 0;
+        size_t running = 0;
         /* Models that load in microseconds: what asking takes counts too, or it would never end. */
         bool enough = (int64_t)round >= b->o.min_rounds;
         double wall = (now_ns() - started) * 1e-9;
@@ -134,7 +135,7 @@ static void take_rounds(bench *b, size_t model, loader *loaders, size_t count, c
 /* Memory of one load in a fresh process. */
 static bool memory_sample(bench *b, size_t model, loader *l, uint32_t number) {
     if (!open_loader(b, model, l)) return false;
-    json_value *answer = load_once(b, l, l->by->is_own ? "\theap=1" : "");
+    json_value *answer = load_once(l, l->by->is_own ? "\theap=1" : "");
     if (answer && l->does->saves) {
         json_free(answer);
         answer = save_once(b, l);
@@ -169,39 +170,65 @@ static void measure_memory(bench *b, size_t model, loader *l, const char *what) 
     }
 }
 
+/* Whether an engine does this at so many levels; reading the file knows none. */
+static size_t levels_of(const bench *b, const operation *does, const peer *by) {
+    if (does->own_only && !by->is_own) return 0;
+    if (does->saves && by->packed) return 0; /* it is written already */
+    return does->own_only || b->o.levels.count == 0 ? 1 : b->o.levels.count;
+}
+
+/* How many there are for a model at most. */
+static size_t count_loaders(const bench *b) {
+    size_t count = 0;
+    for (size_t o = 0; o < OPERATION_COUNT; o++)
+        for (size_t p = 0; p < b->peer_count; p++)
+            count += levels_of(b, &operations[o], &b->peers[p]);
+    return count * b->o.threads.count;
+}
+
+static bool make_loader(bench *b, size_t model, const char *shapes, size_t group, loader *to) {
+    size_t at = bench_add_case(&b->r, model, to->by->engine, to->does->name);
+    to->shapes = strdup(shapes);
+    if (at == BENCH_NONE || !to->shapes) {
+        b->r.no_memory = true;
+        return false;
+    }
+    to->process.in = to->process.out = -1;
+    to->of = at;
+    b->r.cases[at].threads = to->does->own_only ? -1 : to->threads;
+    b->r.cases[at].optimize = to->does->own_only ? -1 : to->level;
+    b->r.cases[at].group = group;
+    return true;
+}
+
 static size_t make_loaders(bench *b, size_t model, const char *shapes, loader *loaders) {
     size_t count = 0, first = b->r.case_count;
     for (size_t o = 0; o < OPERATION_COUNT; o++)
         for (size_t p = 0; p < b->peer_count; p++) {
             const peer *by = &b->peers[p];
-            size_t levels = b->o.levels.count ? b->o.levels.count : 1;
-            if (operations[o].own_only && !by->is_own) continue;
-            if (operations[o].own_only) levels = 1; /* reading the file knows no levels */
-            for (size_t l = 0; l < levels && count < MAX_LOADERS; l++) {
-                size_t at = bench_add_case(&b->r, model, by->engine, operations[o].name);
-                if (at == BENCH_NONE) return count;
-                loader *to = &loaders[count++];
-                memset(to, 0, sizeof *to);
-                to->process.in = to->process.out = -1;
-                to->by = by;
-                to->does = &operations[o];
-                to->of = at;
-                to->level = b->o.levels.count ? (int)b->o.levels.items[l] : by->is_own ? 3 : -1;
-                to->shapes = strdup(shapes);
-                b->r.cases[at].threads = (int)b->o.threads.items[0];
-                b->r.cases[at].optimize = operations[o].own_only ? -1 : to->level;
-                b->r.cases[at].group = first;
-                if (!to->shapes) b->r.no_memory = true;
+            size_t levels = levels_of(b, &operations[o], by);
+            /* Nor does reading the file know threads. */
+            size_t threads = operations[o].own_only ? 1 : b->o.threads.count;
+            for (size_t n = 0; n < levels * threads; n++) {
+                size_t l = n % levels, t = n / levels;
+                int level = b->o.levels.count ? (int)b->o.levels.items[l] : by->is_own ? 3 : -1;
+                loaders[count] = (loader){.by = by,
+                                          .does = &operations[o],
+                                          .level = level,
+                                          .threads = (int)b->o.threads.items[t]};
+                if (!make_loader(b, model, shapes, first, &loaders[count++])) return count;
             }
         }
-    return b->r.no_memory ? 0 : count;
+    return count;
 }
 
 static void add_ratios(bench_results *r, size_t first) {
     for (size_t i = first; i < r->case_count; i++)
         for (size_t k = first; k < r->case_count; k++) {
             const bench_case *c = &r->cases[i], *other = &r->cases[k];
-            if (i == k || strcmp(c->operation, other->operation) != 0 || other->engine != 0) continue;
+            if (i == k || strcmp(c->operation, other->operation) != 0 || other->engine != 0)
+                continue;
+            if (c->threads != other->threads) continue;
             if (c->engine != 0 && (c->optimize < 0 || c->optimize == other->optimize)) {
                 bench_add_ratio(r, i, k, RELATION_ENGINE);
                 break;
@@ -213,7 +240,7 @@ static void add_ratios(bench_results *r, size_t first) {
         }
 }
 
-static void measure_model(bench *b, size_t model, loader *loaders) {
+static void measure_model(bench *b, size_t model, loader *loaders, size_t *order) {
     char reason[300];
     const char *name = b->r.models[model].name;
     size_t first = b->r.case_count;
@@ -231,7 +258,7 @@ static void measure_model(bench *b, size_t model, loader *loaders) {
         if (!l->running) give_up(b, model, l, l->process.problem);
         progress_done(&b->progress, b->o.warmup);
     }
-    take_rounds(b, model, loaders, count, name);
+    if (!b->r.no_memory) take_rounds(b, model, loaders, order, count, name);
     progress_done(&b->progress, b->o.time * (double)count);
     for (size_t i = 0; i < count; i++) client_quit(&loaders[i].process);
     for (size_t i = 0; i < count; i++) {
@@ -245,13 +272,15 @@ static void measure_model(bench *b, size_t model, loader *loaders) {
 }
 
 int bench_measure_load(bench *b) {
-    loader *loaders = calloc(MAX_LOADERS, sizeof *loaders);
-    if (!loaders) return out_of_memory();
-    size_t levels = b->o.levels.count ? b->o.levels.count : 1;
+    size_t count = count_loaders(b);
+    loader *loaders = calloc(count + 1, sizeof *loaders);
+    size_t *order = calloc(count + 1, sizeof *order);
     double each = b->o.warmup + b->o.time + b->o.memory;
-    progress_start(&b->progress,
-                   (double)(b->r.model_count * (2 * b->peer_count * levels + 1)) * each, b->o.quiet);
-    for (size_t m = 0; m < b->r.model_count && !interrupted(); m++) measure_model(b, m, loaders);
+    if (!loaders || !order) b->r.no_memory = true;
+    progress_start(&b->progress, (double)(b->r.model_count * count) * each, b->o.quiet);
+    for (size_t m = 0; m < b->r.model_count && !interrupted() && !b->r.no_memory; m++)
+        measure_model(b, m, loaders, order);
     free(loaders);
+    free(order);
     return b->r.no_memory ? out_of_memory() : EXIT_OK;
 }

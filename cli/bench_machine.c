@@ -10,9 +10,9 @@
 
 #include "bench.h"
 
-#define BUSY_SHARE 0.05     /* others may have this much of the processors' time without a warning */
+#define BUSY_SHARE      0.05 /* others may have this much of the processors' time without a warning */
 #define FREQUENCY_RATIO 1.1 /* as may the frequency change */
-#define LOAD_PER_CORE 0.5
+#define LOAD_PER_CORE   0.5
 
 /* The first line of a file, without its end; false where there is none. */
 static bool first_line(const char *path, char *line, size_t size) {
@@ -49,9 +49,9 @@ static bool has_word(const char *words, const char *word) {
 }
 
 static void describe_processor(bench_results *r, bench_environment *e) {
-    static const char *const known[] = {"sse4_2", "avx", "f16c", "fma", "avx2", "avx_vnni",
-                                        "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile",
-                                        "asimd", "asimddp", "sve", "sve2"};
+    static const char *const known[] = {
+        "sse4_2",      "avx",         "f16c",     "fma",   "avx2",    "avx_vnni", "avx512f",
+        "avx512_vnni", "avx512_bf16", "amx_tile", "asimd", "asimddp", "sve",      "sve2"};
     char value[4096];
     if (find_line("/proc/cpuinfo", "model name", value, sizeof value))
         bench_set_text(r, &e->cpu, value);
@@ -97,14 +97,19 @@ void machine_describe(bench_results *r) {
     if (find_line("/proc/meminfo", "MemTotal", value, sizeof value)) e->memory = 1024 * atof(value);
     if (first_line("/proc/loadavg", value, sizeof value)) e->load_before = atof(value);
     if (e->load_before > LOAD_PER_CORE * e->cores)
-        bench_add_warning(r, BENCH_NONE, "the machine was busy before: %.2f processes wanted to run, "
-                          "over the last minute, on %d cores", e->load_before, e->cores);
+        bench_add_warning(r, BENCH_NONE,
+                          "the machine was busy before: %.2f processes wanted to run, "
+                          "over the last minute, on %d cores",
+                          e->load_before, e->cores);
     if (e->governor[0] && strcmp(e->governor, "performance") != 0)
-        bench_add_warning(r, BENCH_NONE, "the frequency is governed by '%s'; 'performance' keeps it "
-                          "steady", e->governor);
+        bench_add_warning(r, BENCH_NONE,
+                          "the frequency is governed by '%s'; 'performance' keeps it "
+                          "steady",
+                          e->governor);
 }
 
-/* ---- while it runs ------------------------------------------------------------------------------- */
+/* ---- while it runs
+ * ------------------------------------------------------------------------------- */
 
 /* Seconds of all processors since the start of the machine, and those of them without work. */
 static void processor_times(double *total, double *idle) {
@@ -119,13 +124,14 @@ static void processor_times(double *total, double *idle) {
     *idle = (double)(n[3] + n[4]) / tick;
 }
 
-/* Times that processors were throttled since the start of the machine; NaN where it does not say. */
+/* Times that processors were throttled since the start of the machine; NaN where it does not say.
+ */
 static double throttle_count(void) {
     double sum = (double)NAN;
     for (int cpu = 0; cpu < 1024; cpu++) {
         char path[128], line[64];
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count",
-                 cpu);
+        snprintf(path, sizeof path,
+                 "/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu);
         if (!first_line(path, line, sizeof line)) break;
         sum = (isnan(sum) ? 0 : sum) + atof(line);
     }
@@ -174,14 +180,18 @@ void watch_finish(machine_watch *w, bench_results *r) {
     e->frequency_max = w->frequency_max;
     e->throttled = throttle_count() - w->throttled;
     if (e->others > BUSY_SHARE)
-        bench_add_warning(r, BENCH_NONE, "other processes had %.0f %% of the processors' time "
-                          "meanwhile", 100 * e->others);
+        bench_add_warning(r, BENCH_NONE,
+                          "other processes had %.0f %% of the processors' time "
+                          "meanwhile",
+                          100 * e->others);
     if (e->frequency_max > FREQUENCY_RATIO * e->frequency_min)
         bench_add_warning(r, BENCH_NONE, "the frequency changed meanwhile, from %.2f to %.2f GHz",
                           e->frequency_min * 1e-9, e->frequency_max * 1e-9);
     if (e->throttled > 0)
-        bench_add_warning(r, BENCH_NONE, "the processor was throttled %.0f times meanwhile: it was "
-                          "too hot", e->throttled);
+        bench_add_warning(r, BENCH_NONE,
+                          "the processor was throttled %.0f times meanwhile: it was "
+                          "too hot",
+                          e->throttled);
 }
 
 double clock_step_ns(void) {

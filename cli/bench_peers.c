@@ -1,5 +1,6 @@
-/* bench_peers.c - the engines of a benchmark: Sardonyx itself, and those of --against, each a runner's
- * file that is found by its name. What is not installed is put down with how to install it. */
+/* bench_peers.c - the engines of a benchmark: Sardonyx itself, and those of --against, each a
+ * runner's file that is found by its name. What is not installed is put down with how to install
+ * it. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +11,7 @@
 
 #include "bench.h"
 
-#define RUNNERS "bench/peers/runners"
+#define RUNNERS     "bench/peers/runners"
 #define HEADER_SIZE 4096
 
 typedef struct place {
@@ -29,7 +30,8 @@ static void find_place(const bench_options *o, place *p) {
     memset(p, 0, sizeof *p);
     if (!realpath("/proc/self/exe", p->self)) p->self[0] = 0;
     if (o->peers_folder) {
-        if (!realpath(o->peers_folder, p->runners)) snprintf(p->runners, sizeof p->runners, "%s", o->peers_folder);
+        if (!realpath(o->peers_folder, p->runners))
+            snprintf(p->runners, sizeof p->runners, "%s", o->peers_folder);
         snprintf(p->root, sizeof p->root, "%s", p->runners);
         for (int up = 0; up < 3; up++) {
             char *slash = strrchr(p->root, '/');
@@ -48,7 +50,8 @@ static void find_place(const bench_options *o, place *p) {
     p->root[0] = p->runners[0] = 0;
 }
 
-/* The rest of the line behind `key` in the first bytes of a file, into value; "" where there is none. */
+/* The rest of the line behind `key` in the first bytes of a file, into value; "" where there is
+ * none. */
 static void header_line(const char *path, const char *key, char *value, size_t size) {
     char bytes[HEADER_SIZE + 1];
     value[0] = 0;
@@ -66,9 +69,7 @@ static void header_line(const char *path, const char *key, char *value, size_t s
     }
 }
 
-static bool can_run(const char *path) {
-    return access(path, X_OK) == 0 && !is_folder(path);
-}
+static bool can_run(const char *path) { return access(path, X_OK) == 0 && !is_folder(path); }
 
 /* Writes the interpreter for a runner that is a script; false with a reason. */
 static bool find_python(const place *where, const char *script, char *python, size_t size) {
@@ -129,7 +130,7 @@ static bool try_peer(bench *b, peer *p) {
         return false;
     }
     const char *version = json_get_text(c.hello, "version");
-    const char *label = json_get_text(c.hello, "label");
+    const char *label = p->packed ? "Sardonyx, packed" : json_get_text(c.hello, "label");
     p->converts = json_is_true(json_get(c.hello, "convert"));
     p->engine = bench_add_engine(&b->r, p->name, label ? label : p->name, version ? version : "");
     client_quit(&c);
@@ -175,7 +176,8 @@ static void add_by_name(bench *b, const place *where, const char *given) {
         bench_add_skipped(&b->r, name, "", "", "the Python that it runs on is not there", install);
         return;
     }
-    add_peer(b, (peer){.name = strdup(name), .install = strdup(install),
+    add_peer(b, (peer){.name = strdup(name),
+                       .install = strdup(install),
                        .command = script ? make_command(python, path) : make_command(path, NULL)});
 }
 
@@ -185,30 +187,45 @@ static int by_text(const void *a, const void *b) {
 
 /* --against all: every runner in the folder. */
 static void add_all(bench *b, const place *where) {
-    char *names[64];
+    char **names = NULL;
     size_t count = 0;
     DIR *folder = opendir(where->runners);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         const char *name = entry->d_name;
-        if (strncmp(name, "run_", 4) != 0 || count == 64) continue;
-        char *stem = strndup(name + 4, strcspn(name + 4, "."));
-        for (char *at = stem; at && *at; at++)
+        if (strncmp(name, "run_", 4) != 0) continue;
+        char **more = realloc(names, (count + 1) * sizeof *names);
+        char *stem = more ? strndup(name + 4, strcspn(name + 4, ".")) : NULL;
+        if (more) names = more;
+        if (!stem) {
+            b->r.no_memory = true;
+            break;
+        }
+        for (char *at = stem; *at; at++)
             if (*at == '_') *at = '-';
-        if (stem) names[count++] = stem;
+        names[count++] = stem;
     }
     if (folder) closedir(folder);
-    qsort(names, count, sizeof *names, by_text);
+    if (count) qsort(names, count, sizeof *names, by_text);
     for (size_t i = 0; i < count; i++) {
         if (!interrupted()) add_by_name(b, where, names[i]);
         free(names[i]);
     }
+    free(names);
 }
 
 bool peers_find(bench *b) {
     place where;
     find_place(&b->o, &where);
-    if (!add_peer(b, (peer){.name = strdup("sardonyx"), .install = strdup(""), .is_own = true,
+    if (!add_peer(b, (peer){.name = strdup("sardonyx"),
+                            .install = strdup(""),
+                            .is_own = true,
                             .command = make_command(where.self, "runner")}))
+        return false;
+    if (b->o.packed && !add_peer(b, (peer){.name = strdup("sardonyx-packed"),
+                                           .install = strdup(""),
+                                           .is_own = true,
+                                           .packed = true,
+                                           .command = make_command(where.self, "runner")}))
         return false;
     const char *at = b->o.against;
     while (at && *at) {
@@ -222,7 +239,8 @@ bool peers_find(bench *b) {
     return !b->r.no_memory;
 }
 
-/* ---- converted models ----------------------------------------------------------------------------- */
+/* ---- converted models
+ * ----------------------------------------------------------------------------- */
 
 static void make_folders(char *path) {
     for (char *at = path + 1; *at; at++)
@@ -234,8 +252,27 @@ static void make_folders(char *path) {
     mkdir(path, 0777);
 }
 
-bool peer_file(bench *b, const peer *p, client *c, size_t model, const char *shapes, char *path,
-               size_t size) {
+/* The model packed, once for each level, by a runner of its own: what that takes is not measured.
+ */
+static bool pack_model(bench *b, const peer *p, client *c, size_t model, int level,
+                       const char *given, char *path, size_t size) {
+    client packer;
+    snprintf(path, size, "%s/packed-%zu-%d.sdx", b->scratch, model, level);
+    if (access(path, R_OK) == 0) return true;
+    json_value *loaded = NULL, *saved = NULL;
+    if (peer_start(b, p, &packer))
+        loaded = client_ask(&packer, 1800, "load\t%s\t0\toptimize=%d\tonly=1", given, level);
+    if (loaded) saved = client_ask(&packer, 1800, "save\t%s", path);
+    bool good = saved != NULL;
+    if (!good) snprintf(c->problem, sizeof c->problem, "%s", packer.problem);
+    json_free(loaded);
+    json_free(saved);
+    client_quit(&packer);
+    return good;
+}
+
+bool peer_file(bench *b, const peer *p, client *c, size_t model, int level, const char *shapes,
+               char *path, size_t size) {
     char given[PATH_MAX];
     const char *file = b->r.models[model].file;
     if (!realpath(file, given) || !field_ok(given)) {
@@ -243,6 +280,7 @@ bool peer_file(bench *b, const peer *p, client *c, size_t model, const char *sha
         return false;
     }
     snprintf(path, size, "%s", given);
+    if (p->packed) return pack_model(b, p, c, model, level, given, path, size);
     if (!p->converts) return true;
     place where;
     char folder[PATH_MAX + 300];

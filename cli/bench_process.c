@@ -1,10 +1,11 @@
-/* bench_process.c - starts a process and measures it as a whole: wall clock, what wait4 tells, and the
- * hardware's counters through perf_event_open where there are any. */
+/* bench_process.c - starts a process and measures it as a whole: wall clock, what wait4 tells, and
+ * the hardware's counters through perf_event_open where there are any. */
 #include "bench_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static int open_counter(uint64_t event, pid_t pid) {
     what.config = event;
     what.disabled = 1;
     what.enable_on_exec = 1;
-    what.inherit = 1; /* threads and children too */
+    what.inherit = 1;        /* threads and children too */
     what.exclude_kernel = 1; /* what everybody may count */
     what.exclude_hv = 1;
     /* There may be fewer counters than events: then each counts for a part of the time. */
@@ -52,7 +53,8 @@ static int open_counter(uint64_t event, pid_t pid) {
 
 static double read_counter(int file) {
     uint64_t numbers[3]; /* count, time enabled, time running */
-    if (file < 0 || read(file, numbers, sizeof numbers) != (ssize_t)sizeof numbers) return (double)NAN;
+    if (file < 0 || read(file, numbers, sizeof numbers) != (ssize_t)sizeof numbers)
+        return (double)NAN;
     if (numbers[2] == 0) return (double)NAN;
     return (double)numbers[0] * ((double)numbers[1] / (double)numbers[2]);
 }
@@ -82,14 +84,23 @@ void counters_missing(char *reason, size_t size) {
     else snprintf(reason, size, "the machine has none (%s)", strerror(errno));
 }
 
-static void become(char *const *argv, int gate, const char *in, const char *out, const char *log) {
-    int input = open(in, O_RDONLY), output = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    int messages = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+typedef struct started {
+    pid_t pid;
+    int gate; /* closing it lets the process go */
+    int out;  /* its standard output */
+} started;
+
+static void become(char *const *argv, int gate, int out, const char *in, const char *log) {
+    int input = open(in, O_RDONLY), messages = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    sigset_t none;
     char go;
     setpgid(0, 0);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(messages, 2) < 0) _exit(126);
+    signal(SIGCHLD, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (dup2(input, 0) < 0 || dup2(out, 1) < 0 || dup2(messages, 2) < 0) _exit(126);
     /* Until the counters are open. */
     while (read(gate, &go, 1) < 0 && errno == EINTR) {
     }
@@ -97,7 +108,32 @@ static void become(char *const *argv, int gate, const char *in, const char *out,
     _exit(127);
 }
 
-static double seconds_ns(struct timeval t) { return (double)t.tv_sec * 1e9 + (double)t.tv_usec * 1e3; }
+static bool start(char *const *argv, const char *in, const char *log, started *s, char *problem,
+                  size_t size) {
+    int gate[2] = {-1, -1}, out[2] = {-1, -1};
+    bool good = pipe2(gate, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0;
+    if (!good) snprintf(problem, size, "no pipe: %s", strerror(errno));
+    fflush(NULL);
+    s->pid = good ? fork() : -1;
+    if (s->pid == 0) {
+        close(gate[1]);
+        fcntl(out[1], F_SETFL, 0); /* of the child's end alone: it may wait */
+        become(argv, gate[0], out[1], in, log);
+    }
+    if (good && s->pid < 0) snprintf(problem, size, "cannot start: %s", strerror(errno));
+    if (gate[0] >= 0) close(gate[0]);
+    if (out[1] >= 0) close(out[1]);
+    s->gate = gate[1];
+    s->out = out[0];
+    if (s->pid > 0) return true;
+    if (s->gate >= 0) close(s->gate);
+    if (s->out >= 0) close(s->out);
+    return false;
+}
+
+static double seconds_ns(struct timeval t) {
+    return (double)t.tv_sec * 1e9 + (double)t.tv_usec * 1e3;
+}
 
 static void note_usage(process_facts *facts, const struct rusage *usage, double wall_ns) {
     double *f = facts->figures;
@@ -112,40 +148,69 @@ static void note_usage(process_facts *facts, const struct rusage *usage, double 
     f[METRIC_INVOLUNTARY_SWITCHES] = (double)usage->ru_nivcsw;
 }
 
-bool process_measure(char *const *argv, const char *in, const char *out, const char *log,
-                     process_facts *facts, char *problem, size_t size) {
-    int gate[2];
+/* Takes what the process has said; notes when its first line was whole. False: it says no more. */
+static bool hear(int out, process_facts *facts, double start_ns) {
+    char piece[65536];
+    ssize_t size = read(out, piece, sizeof piece);
+    if (size < 0) return errno == EINTR || errno == EAGAIN;
+    if (size == 0) return false;
+    if (facts->said.length < PROCESS_MOST_SAID) text_add(&facts->said, "%.*s", (int)size, piece);
+    if (isnan(facts->ready_ns) && memchr(piece, '\n', (size_t)size))
+        facts->ready_ns = now_ns() - start_ns;
+    return true;
+}
+
+static void on_child(int number) { (void)number; }
+
+/* Listens until the process is gone, which a signal tells; its children may keep the pipe open. */
+static pid_t await(const started *s, process_facts *facts, double start_ns, const sigset_t *mask,
+                   struct rusage *usage) {
+    struct pollfd wait = {.fd = s->out, .events = POLLIN};
+    for (;;) {
+        pid_t gone = wait4(s->pid, &facts->status, WNOHANG, usage);
+        if (gone != 0 && !(gone < 0 && errno == EINTR)) return gone;
+        if (interrupted()) kill(s->pid, SIGKILL);
+        if (ppoll(&wait, 1, NULL, mask) > 0 && !hear(s->out, facts, start_ns)) wait.fd = -1;
+    }
+}
+
+bool process_measure(char *const *argv, const char *in, const char *log, process_facts *facts,
+                     char *problem, size_t size) {
+    sigset_t awaited, before;
+    struct sigaction action = {.sa_handler = on_child}, old;
+    started s;
     for (int i = 0; i < METRIC_COUNT; i++) facts->figures[i] = (double)NAN;
-    if (pipe2(gate, O_CLOEXEC) != 0) {
-        snprintf(problem, size, "no pipe: %s", strerror(errno));
-        return false;
+    facts->ready_ns = (double)NAN;
+    text_clear(&facts->said);
+    sigemptyset(&awaited);
+    sigaddset(&awaited, SIGCHLD);
+    sigaddset(&awaited, SIGINT);
+    sigaddset(&awaited, SIGTERM);
+    sigprocmask(SIG_BLOCK, &awaited, &before); /* they come while ppoll waits, and not before */
+    sigaction(SIGCHLD, &action, &old);
+    pid_t gone = -1;
+    if (start(argv, in, log, &s, problem, size)) {
+        int files[COUNTERS];
+        for (size_t i = 0; i < COUNTERS; i++) files[i] = open_counter(wanted[i].event, s.pid);
+        struct rusage usage;
+        double start_ns = now_ns();
+        close(s.gate); /* now */
+        gone = await(&s, facts, start_ns, &before, &usage);
+        double end_ns = now_ns();
+        if (gone == s.pid) note_usage(facts, &usage, end_ns - start_ns);
+        else snprintf(problem, size, "cannot be waited for: %s", strerror(errno));
+        for (size_t before_it = SIZE_MAX;
+             facts->said.length != before_it;) { /* what is still in the pipe */
+            before_it = facts->said.length;
+            if (!hear(s.out, facts, start_ns)) break;
+        }
+        close(s.out);
+        for (size_t i = 0; i < COUNTERS; i++) {
+            facts->figures[wanted[i].metric] = read_counter(files[i]);
+            if (files[i] >= 0) close(files[i]);
+        }
     }
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        close(gate[1]);
-        become(argv, gate[0], in, out, log);
-    }
-    close(gate[0]);
-    if (pid < 0) {
-        snprintf(problem, size, "cannot start: %s", strerror(errno));
-        close(gate[1]);
-        return false;
-    }
-    int files[COUNTERS];
-    for (size_t i = 0; i < COUNTERS; i++) files[i] = open_counter(wanted[i].event, pid);
-    struct rusage usage;
-    double start = now_ns();
-    close(gate[1]); /* now */
-    pid_t gone;
-    while ((gone = wait4(pid, &facts->status, 0, &usage)) < 0 && errno == EINTR)
-        if (interrupted()) kill(pid, SIGKILL);
-    double end = now_ns();
-    if (gone == pid) note_usage(facts, &usage, end - start);
-    else snprintf(problem, size, "cannot be waited for: %s", strerror(errno));
-    for (size_t i = 0; i < COUNTERS; i++) {
-        facts->figures[wanted[i].metric] = read_counter(files[i]);
-        if (files[i] >= 0) close(files[i]);
-    }
-    return gone == pid;
+    sigaction(SIGCHLD, &old, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return gone > 0;
 }

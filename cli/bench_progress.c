@@ -1,4 +1,5 @@
-/* bench_progress.c - how far a benchmark is and how long it will take, on one line of a terminal. */
+/* bench_progress.c - how far a benchmark is and how long it will take, on one line of a terminal.
+ */
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -9,8 +10,8 @@
 #define REFRESH_NS 1e8
 
 void progress_start(progress *p, double planned_s, bool quiet) {
-    *p = (progress){.shown = !quiet && isatty(STDERR_FILENO), .start_ns = now_ns(),
-                    .planned_s = planned_s};
+    *p = (progress){
+        .shown = !quiet && isatty(STDERR_FILENO), .start_ns = now_ns(), .planned_s = planned_s};
 }
 
 /* "1 h 05 min", "3 min 20 s", "12 s" */
@@ -29,8 +30,8 @@ void progress_show(progress *p, const char *what, double within_s) {
     double share = p->planned_s > 0 ? done / p->planned_s : 0;
     if (share > 1) share = 1;
     char left[40] = "", line[300];
-    /* What starting and loading take is not in the plan, and weighs most at the beginning: the pace so
-     * far counts, within reason. */
+    /* What starting and loading take is not in the plan, and weighs most at the beginning: the pace
+     * so far counts, within reason. */
     double pace = done > 0 ? passed / done : 1;
     if (share > 0.02)
         put_span(left, sizeof left, (p->planned_s - done) * (pace < 1 ? 1 : pace > 3 ? 3 : pace));

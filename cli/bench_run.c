@@ -1,7 +1,7 @@
-/* bench_run.c - `sardonyx bench --what run`: time and memory of running models. What is to be compared
- * forms a group: each engine and level has a process with the model loaded, outputs are compared, and
- * then all take turns, in a new random order each round, so that what disturbs the machine for a
- * while disturbs all of them. */
+/* bench_run.c - `sardonyx bench --what run`: time and memory of running models. What is to be
+ * compared forms a group: each engine and level has a process with the model loaded, outputs are
+ * compared, and then all take turns, in a new random order each round, so that what disturbs the
+ * machine for a while disturbs all of them. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -11,32 +11,35 @@
 
 #include "bench.h"
 
-enum { MAX_ENTRIES = 128 };
-#define ROUNDS_WANTED 12      /* that the time is cut into, where a run is short enough */
-#define MAX_REPEATS 100000
-#define PAUSE_NS 30000000     /* threads of the engine before may still be spinning */
+#define ROUNDS_WANTED    12 /* that the time is cut into, where a run is short enough */
+#define MAX_REPEATS      100000
+#define PAUSE_NS         30000000 /* threads of the engine before may still be spinning */
 #define ANSWER_TIMEOUT_S 1800
 
 /* A process that takes turns: an engine at a level, with one batch or with several in turn. */
 typedef struct entry {
     const peer *by;
+    size_t model;
     int threads, level; /* level -1: the engine's own */
-    int64_t batches[16];
-    size_t cases[16]; /* of the results, one for each batch */
-    size_t count;
+    int64_t batches[MAX_ALTERNATING];
+    size_t cases[MAX_ALTERNATING];  /* of the results, one for each batch */
+    size_t judges[MAX_ALTERNATING]; /* entries that the outputs are compared with */
+    size_t count, output_count;
     client process;
     size_t repeats;
+    double spent_ns;
     bool running; /* opened, equal to the judge, and nothing went wrong since */
 } entry;
 
 typedef struct group {
-    size_t model;
     bool preprocessed;
     entry *entries;
-    size_t count;
+    size_t *order; /* of a round */
+    size_t count, capacity;
 } group;
 
-/* ---- opening -------------------------------------------------------------------------------------- */
+/* ---- opening
+ * -------------------------------------------------------------------------------------- */
 
 static void entry_setting(const entry *e, bool preprocessed, char *buffer, size_t size) {
     setting_text(buffer, size, e->count == 1 ? e->batches[0] : 0, e->threads, e->level);
@@ -49,7 +52,7 @@ static void give_up(bench *b, const group *g, entry *e, const char *reason) {
     char setting[120];
     entry_setting(e, g->preprocessed, setting, sizeof setting);
     if (!interrupted())
-        bench_add_skipped(&b->r, b->r.engines[e->by->engine].label, b->r.models[g->model].name,
+        bench_add_skipped(&b->r, b->r.engines[e->by->engine].label, b->r.models[e->model].name,
                           setting, reason, "");
     client_quit(&e->process);
     e->running = false;
@@ -68,30 +71,35 @@ static void keys_of(const entry *e, char *keys, size_t size) {
     }
 }
 
-/* All inputs of a batch; where the group wants it, the one that takes pictures is made from some. */
+/* All inputs of a batch; where the group wants it, the one that takes pictures is made from some.
+ */
 static bool send_inputs(const bench *b, const group *g, entry *e, int64_t batch,
                         const bench_inputs *inputs) {
     char key[24];
+    bool good = true, has_picture = false;
+    text picture = {0};
     key_of(batch, key);
-    for (size_t i = 0; i < inputs->count; i++) {
+    if (g->preprocessed) has_picture = image_line(b, inputs, key, &picture);
+    if (g->preprocessed && !has_picture) {
+        snprintf(e->process.problem, sizeof e->process.problem,
+                 "none of its inputs takes pictures");
+        return false;
+    }
+    for (size_t i = 0; good && i < inputs->count; i++) {
         const bench_input *in = &inputs->items[i];
-        json_value *answer = client_ask(&e->process, 120, "input\t%s\t%s\t%s\t%s\t%s", key, in->name,
-                                        in->type, in->dims, in->file);
-        if (!answer) return false;
+        json_value *answer = has_picture && in->preset
+                                 ? client_ask(&e->process, 120, "%s", picture.data)
+                                 : client_ask(&e->process, 120, "input\t%s\t%s\t%s\t%s\t%s", key,
+                                              in->name, in->type, in->dims, in->file);
+        good = answer != NULL;
         json_free(answer);
     }
-    if (!g->preprocessed) return true;
-    text line = {0};
-    json_value *answer = NULL;
-    if (image_line(b, inputs, key, &line)) answer = client_ask(&e->process, 120, "%s", line.data);
-    else snprintf(e->process.problem, sizeof e->process.problem, "none of its inputs takes pictures");
-    text_free(&line);
-    bool good = answer != NULL;
-    json_free(answer);
+    text_free(&picture);
     return good;
 }
 
-static void note_start(bench_results *r, const entry *e, const json_value *load, double input_bytes) {
+static void note_start(bench_results *r, const entry *e, const json_value *load,
+                       double input_bytes) {
     for (size_t i = 0; i < e->count; i++) {
         bench_case *c = &r->cases[e->cases[i]];
         c->start_ns = e->process.ready_ns - e->process.started_ns;
@@ -108,26 +116,27 @@ static void note_start(bench_results *r, const entry *e, const json_value *load,
 static bool open_entry(bench *b, const group *g, entry *e) {
     char path[PATH_MAX], level[24] = "", reason[300];
     bench_inputs inputs;
-    if (!inputs_make(b, g->model, e->batches[0], &inputs, reason, sizeof reason)) {
+    if (!inputs_make(b, e->model, e->batches[0], &inputs, reason, sizeof reason)) {
         snprintf(e->process.problem, sizeof e->process.problem, "%s", reason);
         return false;
     }
-    bool good = peer_start(b, e->by, &e->process) &&
-                peer_file(b, e->by, &e->process, g->model, inputs.shapes, path, sizeof path);
+    bool good =
+        peer_start(b, e->by, &e->process) &&
+        peer_file(b, e->by, &e->process, e->model, e->level, inputs.shapes, path, sizeof path);
     json_value *load = NULL;
     if (e->level >= 0) snprintf(level, sizeof level, "\toptimize=%d", e->level);
     /* Sizes that change cannot be told beforehand. */
     bool told = e->count == 1;
     if (good)
-        load = client_ask(&e->process, ANSWER_TIMEOUT_S, "load\t%s\t%d%s%s%s", path, e->threads, level,
-                          told ? "\t" : "", told ? inputs.shapes : "");
+        load = client_ask(&e->process, ANSWER_TIMEOUT_S, "load\t%s\t%d%s%s%s", path, e->threads,
+                          level, told ? "\t" : "", told ? inputs.shapes : "");
     good = load != NULL;
     if (good) note_start(&b->r, e, load, inputs.bytes);
     json_free(load);
     good = good && send_inputs(b, g, e, e->batches[0], &inputs);
     inputs_free(&inputs);
     for (size_t i = 1; good && i < e->count; i++) {
-        good = inputs_make(b, g->model, e->batches[i], &inputs, e->process.problem,
+        good = inputs_make(b, e->model, e->batches[i], &inputs, e->process.problem,
                            sizeof e->process.problem) &&
                send_inputs(b, g, e, e->batches[i], &inputs);
         if (good) b->r.cases[e->cases[i]].input_bytes = inputs.bytes;
@@ -137,7 +146,7 @@ static bool open_entry(bench *b, const group *g, entry *e) {
 }
 
 /* The first run of each batch, and its outputs in a folder: scratch/ENTRY-KEY. */
-static bool first_runs(bench *b, size_t number, entry *e, size_t *output_count) {
+static bool first_runs(bench *b, size_t number, entry *e) {
     for (size_t i = 0; i < e->count; i++) {
         char key[24];
         key_of(e->batches[i], key);
@@ -145,18 +154,21 @@ static bool first_runs(bench *b, size_t number, entry *e, size_t *output_count) 
         if (!run) return false;
         b->r.cases[e->cases[i]].first_ns = json_as_number(json_first(json_get(run, "ns")));
         json_free(run);
-        json_value *output = client_ask(&e->process, 600, "output\t%s/out-%zu-%s", b->scratch, number, key);
+        json_value *output =
+            client_ask(&e->process, 600, "output\t%s/out-%zu-%s", b->scratch, number, key);
         if (!output) return false;
         double count = json_get_number(output, "count");
-        *output_count = count > 0 ? (size_t)count : 0;
+        e->output_count = count > 0 ? (size_t)count : 0;
         json_free(output);
     }
     return true;
 }
 
-/* ---- equal first ----------------------------------------------------------------------------------- */
+/* ---- equal first
+ * ----------------------------------------------------------------------------------- */
 
-/* ONNX Runtime where it is there, because it is not ours; else Sardonyx, whose entry comes first. */
+/* ONNX Runtime where it is there, because it is not ours; else Sardonyx, whose entry comes first.
+ */
 static size_t find_judge(const group *g, int64_t batch) {
     size_t judge = SIZE_MAX;
     for (size_t i = 0; i < g->count; i++) {
@@ -171,28 +183,21 @@ static size_t find_judge(const group *g, int64_t batch) {
 }
 
 /* Compares an entry with the judge of each of its batches; false where it may not be timed. */
-static bool is_equal(bench *b, group *g, size_t number, const size_t *judges, const size_t *counts) {
+static bool is_equal(bench *b, group *g, size_t number) {
     entry *e = &g->entries[number];
     for (size_t i = 0; i < e->count; i++) {
         bench_case *c = &b->r.cases[e->cases[i]];
-        size_t judge = judges[i];
+        size_t judge = e->judges[i], wanted = g->entries[judge].output_count;
         c->judge = g->entries[judge].by->engine;
         c->largest_error = 0;
         if (judge == number) continue;
         char got[200], want[200], message[300], reason[400];
         snprintf(got, sizeof got, "%s/out-%zu-%lld", b->scratch, number, (long long)e->batches[i]);
         snprintf(want, sizeof want, "%s/out-%zu-%lld", b->scratch, judge, (long long)e->batches[i]);
-        agreement found = DISAGREES;
-        if (counts[number] != counts[judge])
-            snprintf(message, sizeof message, "%zu outputs, not %zu", counts[number], counts[judge]);
-        else
-            found = outputs_compare(b, got, want, counts[number], &c->largest_error, message,
-                                    sizeof message);
-        c->inexact = found == INEXACT;
-        if (found == INEXACT)
-            bench_add_warning(&b->r, e->cases[i], "outputs are off by %.1e of the largest from those "
-                              "of %s", c->largest_error, b->r.engines[c->judge].label);
-        if (found != DISAGREES) continue;
+        if (e->output_count != wanted)
+            snprintf(message, sizeof message, "%zu outputs, not %zu", e->output_count, wanted);
+        else if (outputs_agree(b, got, want, wanted, &c->largest_error, message, sizeof message))
+            continue;
         snprintf(reason, sizeof reason, "not timed: its outputs are not those of %s: %s",
                  b->r.engines[c->judge].label, message);
         give_up(b, g, e, reason);
@@ -201,23 +206,24 @@ static bool is_equal(bench *b, group *g, size_t number, const size_t *judges, co
     return true;
 }
 
-static void drop_unequal(bench *b, group *g, const size_t *counts) {
-    size_t judges[MAX_ENTRIES][16];
+static void drop_unequal(bench *b, group *g) {
     /* The judges are chosen before anybody is left out. */
     for (size_t i = 0; i < g->count; i++)
         for (size_t k = 0; k < g->entries[i].count; k++)
-            judges[i][k] = find_judge(g, g->entries[i].batches[k]);
+            g->entries[i].judges[k] = find_judge(g, g->entries[i].batches[k]);
     for (size_t i = 0; i < g->count; i++)
-        if (g->entries[i].running) is_equal(b, g, i, judges[i], counts);
+        if (g->entries[i].running) is_equal(b, g, i);
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------------- */
+/* ---- rounds
+ * ----------------------------------------------------------------------------------------- */
 
 /* One turn. Rounds from 0 on are kept; memory is noted in any case. */
 static bool take_turn(bench *b, entry *e, int64_t round, double *taken_ns) {
     char keys[400];
     keys_of(e, keys, sizeof keys);
-    json_value *answer = client_ask(&e->process, ANSWER_TIMEOUT_S, "run\t%s\t%zu", keys, e->repeats);
+    json_value *answer =
+        client_ask(&e->process, ANSWER_TIMEOUT_S, "run\t%s\t%zu", keys, e->repeats);
     if (!answer) return false;
     const json_value *times = json_get(answer, "ns");
     size_t number = 0;
@@ -226,7 +232,8 @@ static bool take_turn(bench *b, entry *e, int64_t round, double *taken_ns) {
         double taken = json_as_number(at);
         *taken_ns += taken;
         if (round >= 0)
-            bench_add_sample(&b->r, e->cases[number % e->count], METRIC_TIME, (uint32_t)round, taken);
+            bench_add_sample(&b->r, e->cases[number % e->count], METRIC_TIME, (uint32_t)round,
+                             taken);
     }
     double peak = json_get_number(answer, "peak");
     for (size_t i = 0; i < e->count; i++) b->r.cases[e->cases[i]].rss_peak = peak;
@@ -258,13 +265,11 @@ static size_t running_count(const group *g) {
 }
 
 /* One round: everybody who runs, once, in random order. */
-static void take_round(bench *b, group *g, uint32_t round, double *spent_ns, const char *what,
-                       double started) {
-    size_t order[MAX_ENTRIES];
-    for (size_t i = 0; i < g->count; i++) order[i] = i;
-    shuffle(&b->random, order, g->count);
+static void take_round(bench *b, group *g, uint32_t round, const char *what, double started) {
+    for (size_t i = 0; i < g->count; i++) g->order[i] = i;
+    shuffle(&b->random, g->order, g->count);
     for (size_t i = 0; i < g->count && !interrupted(); i++) {
-        entry *e = &g->entries[order[i]];
+        entry *e = &g->entries[g->order[i]];
         if (!e->running) continue;
         if (g->count > 1) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
         double taken = 0;
@@ -272,24 +277,25 @@ static void take_round(bench *b, group *g, uint32_t round, double *spent_ns, con
             give_up(b, g, e, e->process.problem);
             continue;
         }
-        spent_ns[order[i]] += taken;
+        e->spent_ns += taken;
         progress_show(&b->progress, what, (now_ns() - started) * 1e-9);
     }
     watch_sample(&b->watch);
 }
 
 static void take_rounds(bench *b, group *g, const char *what) {
-    double spent[MAX_ENTRIES] = {0}, started = now_ns();
+    double started = now_ns();
     for (uint32_t round = 0; running_count(g) && !interrupted(); round++) {
         bool enough = (int64_t)round >= b->o.min_rounds;
         for (size_t i = 0; i < g->count && enough; i++)
-            enough = !g->entries[i].running || spent[i] >= b->o.time * 1e9;
+            enough = !g->entries[i].running || g->entries[i].spent_ns >= b->o.time * 1e9;
         if (enough) return;
-        take_round(b, g, round, spent, what, started);
+        take_round(b, g, round, what, started);
     }
 }
 
-/* ---- a group ----------------------------------------------------------------------------------------- */
+/* ---- a group
+ * ----------------------------------------------------------------------------------------- */
 
 static void note_end(bench *b, entry *e) {
     json_value *memory = client_ask(&e->process, 60, "memory");
@@ -303,24 +309,33 @@ static void note_end(bench *b, entry *e) {
 }
 
 static bool same_setting(const bench_case *a, const bench_case *z) {
-    return a->model == z->model && a->batch == z->batch && a->threads == z->threads &&
-           a->preprocessed == z->preprocessed;
+    return a->batch == z->batch && a->threads == z->threads && a->preprocessed == z->preprocessed;
 }
 
-/* Every case over the first of Sardonyx in its setting; and alternating over fixed. */
+/* Every case over the first of Sardonyx in its setting; alternating over fixed; an export of the
+ * model over the first one. */
 static void add_ratios(bench_results *r, size_t first_case) {
     for (size_t i = first_case; i < r->case_count; i++) {
         const bench_case *c = &r->cases[i];
         for (size_t k = first_case; k < r->case_count; k++) {
             const bench_case *other = &r->cases[k];
             if (k == i || !same_setting(c, other)) continue;
-            bool same_engine = c->engine == other->engine, same_level = c->optimize == other->optimize;
+            bool same_engine = c->engine == other->engine,
+                 same_level = c->optimize == other->optimize;
+            bool same_schedule = c->alternating == other->alternating;
+            if (c->model != other->model) {
+                if (other->model == r->cases[first_case].model && same_engine && same_level &&
+                    same_schedule)
+                    bench_add_ratio(r, i, k, RELATION_MODEL);
+                continue;
+            }
             if (c->alternating && !other->alternating && same_engine && same_level)
                 bench_add_ratio(r, i, k, RELATION_SCHEDULE);
-            if (c->alternating != other->alternating || other->engine != 0) continue;
+            if (!same_schedule || other->engine != 0) continue;
             if (!same_engine && (same_level || c->optimize < 0))
                 bench_add_ratio(r, i, k, RELATION_ENGINE);
-            if (same_engine && !same_level && k < i && other->optimize == r->cases[first_case].optimize)
+            if (same_engine && !same_level && k < i &&
+                other->optimize == r->cases[first_case].optimize)
                 bench_add_ratio(r, i, k, RELATION_OPTIMIZE);
             if (!same_engine && c->optimize < 0) break; /* the first level stands for Sardonyx */
         }
@@ -328,12 +343,12 @@ static void add_ratios(bench_results *r, size_t first_case) {
 }
 
 static void measure_group(bench *b, group *g, const char *what) {
-    size_t first_case = b->r.case_count, counts[MAX_ENTRIES] = {0};
+    size_t first_case = b->r.case_count;
     for (size_t i = 0; i < g->count; i++) {
         entry *e = &g->entries[i];
         e->process.in = e->process.out = -1;
         for (size_t k = 0; k < e->count; k++) {
-            size_t at = bench_add_case(&b->r, g->model, e->by->engine, "run");
+            size_t at = bench_add_case(&b->r, e->model, e->by->engine, "run");
             if (at == BENCH_NONE) return;
             bench_case *c = &b->r.cases[e->cases[k] = at];
             c->batch = e->batches[k];
@@ -347,13 +362,14 @@ static void measure_group(bench *b, group *g, const char *what) {
     for (size_t i = 0; i < g->count && !interrupted(); i++) {
         entry *e = &g->entries[i];
         progress_show(&b->progress, what, 0);
-        e->running = open_entry(b, g, e) && first_runs(b, i, e, &counts[i]);
+        e->running = open_entry(b, g, e) && first_runs(b, i, e);
         if (!e->running) give_up(b, g, e, e->process.problem);
     }
-    if (!interrupted()) drop_unequal(b, g, counts);
+    if (!interrupted()) drop_unequal(b, g);
     for (size_t i = 0; i < g->count; i++) {
         entry *e = &g->entries[i];
-        if (e->running && !interrupted() && !warm_up(b, e, what)) give_up(b, g, e, e->process.problem);
+        if (e->running && !interrupted() && !warm_up(b, e, what))
+            give_up(b, g, e, e->process.problem);
         progress_done(&b->progress, b->o.warmup);
     }
     take_rounds(b, g, what);
@@ -364,20 +380,42 @@ static void measure_group(bench *b, group *g, const char *what) {
     }
     bench_drop_empty(&b->r, first_case);
     add_ratios(&b->r, first_case);
-    for (size_t i = first_case; i < b->r.case_count; i++) warn_samples(&b->r, i, 50 * clock_step_ns());
+    for (size_t i = first_case; i < b->r.case_count; i++)
+        warn_samples(&b->r, i, 50 * clock_step_ns());
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------- */
+/* ---- all of it
+ * ---------------------------------------------------------------------------------------- */
+
+static entry *new_entry(bench *b, group *g) {
+    if (g->count == g->capacity) {
+        size_t capacity = g->capacity ? 2 * g->capacity : 32;
+        entry *entries = realloc(g->entries, capacity * sizeof *entries);
+        if (entries) g->entries = entries;
+        size_t *order = entries ? realloc(g->order, capacity * sizeof *order) : NULL;
+        if (!order) {
+            b->r.no_memory = true;
+            return NULL;
+        }
+        g->order = order;
+        g->capacity = capacity;
+    }
+    entry *e = &g->entries[g->count++];
+    memset(e, 0, sizeof *e);
+    return e;
+}
 
 /* Adds an entry for each engine and level. */
-static void add_entries(const bench *b, group *g, int threads, const int64_t *batches, size_t count) {
+static void add_entries(bench *b, group *g, size_t model, int threads, const int64_t *batches,
+                        size_t count) {
     for (size_t p = 0; p < b->peer_count; p++) {
         const number_list *levels = &b->o.levels;
         size_t level_count = levels->count ? levels->count : 1;
-        for (size_t l = 0; l < level_count && g->count < MAX_ENTRIES; l++) {
-            entry *e = &g->entries[g->count++];
-            memset(e, 0, sizeof *e);
+        for (size_t l = 0; l < level_count; l++) {
+            entry *e = new_entry(b, g);
+            if (!e) return;
             e->by = &b->peers[p];
+            e->model = model;
             e->threads = threads;
             e->level = levels->count ? (int)levels->items[l] : e->by->is_own ? 3 : -1;
             e->count = count;
@@ -386,24 +424,34 @@ static void add_entries(const bench *b, group *g, int threads, const int64_t *ba
     }
 }
 
-static void measure_setting(bench *b, group *g, int threads, const number_list *batches) {
+/* The model, or all of them where they are exports of the same: what is compared. */
+typedef struct subject {
+    size_t first, count;
+    number_list batches;
+} subject;
+
+static subject subject_of(const bench *b, size_t model) {
+    subject s = {.first = model, .count = b->o.variants ? b->r.model_count : 1};
+    batches_of(b, model, &s.batches);
+    return s;
+}
+
+static void measure_setting(bench *b, group *g, const subject *s, int threads) {
     char what[300], setting[100];
-    const char *name = b->r.models[g->model].name;
-    if (b->o.schedule == 1) {
+    const char *name = b->r.models[s->first].name;
+    const number_list *batches = &s->batches;
+    bool alternating = b->o.schedule == 1;
+    /* By turns: all sizes in one group, each alone and then in turn; else a group for each. */
+    for (size_t i = 0; i < (alternating ? 1 : batches->count) && !interrupted(); i++) {
         g->count = 0;
-        size_t count = batches->count < 16 ? batches->count : 16;
-        for (size_t i = 0; i < count; i++) add_entries(b, g, threads, &batches->items[i], 1);
-        if (count > 1) add_entries(b, g, threads, batches->items, count);
-        setting_text(setting, sizeof setting, 0, threads, -1);
-        snprintf(what, sizeof what, "%s, %s, alternating", name, setting);
-        measure_group(b, g, what);
-        return;
-    }
-    for (size_t i = 0; i < batches->count && !interrupted(); i++) {
-        g->count = 0;
-        add_entries(b, g, threads, &batches->items[i], 1);
-        setting_text(setting, sizeof setting, batches->items[i], threads, -1);
-        snprintf(what, sizeof what, "%s, %s", name, setting);
+        for (size_t m = s->first; m < s->first + s->count; m++) {
+            for (size_t k = i; k < (alternating ? batches->count : i + 1); k++)
+                add_entries(b, g, m, threads, &batches->items[k], 1);
+            if (alternating && batches->count > 1)
+                add_entries(b, g, m, threads, batches->items, batches->count);
+        }
+        setting_text(setting, sizeof setting, alternating ? 0 : batches->items[i], threads, -1);
+        snprintf(what, sizeof what, "%s, %s%s", name, setting, alternating ? ", alternating" : "");
         measure_group(b, g, what);
     }
 }
@@ -411,8 +459,7 @@ static void measure_setting(bench *b, group *g, int threads, const number_list *
 static double planned_seconds(const bench *b) {
     size_t levels = b->o.levels.count ? b->o.levels.count : 1, entries = 0;
     for (size_t m = 0; m < b->r.model_count; m++) {
-        number_list batches;
-        batches_of(b, m, &batches);
+        number_list batches = subject_of(b, b->o.variants ? 0 : m).batches;
         entries += batches.count + (b->o.schedule == 1 && batches.count > 1);
     }
     if (b->o.image) entries *= 2;
@@ -421,19 +468,17 @@ static double planned_seconds(const bench *b) {
 }
 
 int bench_measure_run(bench *b) {
-    group g = {.entries = calloc(MAX_ENTRIES, sizeof *g.entries)};
-    if (!g.entries) return out_of_memory();
+    group g = {0};
     progress_start(&b->progress, planned_seconds(b), b->o.quiet);
-    for (size_t m = 0; m < b->r.model_count && !interrupted(); m++) {
-        number_list batches;
-        batches_of(b, m, &batches);
-        g.model = m;
+    for (size_t m = 0; m < (b->o.variants ? 1 : b->r.model_count) && !interrupted(); m++) {
+        subject s = subject_of(b, m);
         for (size_t t = 0; t < b->o.threads.count && !interrupted(); t++)
             for (int with = 0; with <= (b->o.image != NULL) && !interrupted(); with++) {
                 g.preprocessed = with == 1;
-                measure_setting(b, &g, (int)b->o.threads.items[t], &batches);
+                measure_setting(b, &g, &s, (int)b->o.threads.items[t]);
             }
     }
     free(g.entries);
+    free(g.order);
     return b->r.no_memory ? out_of_memory() : EXIT_OK;
 }

@@ -28,8 +28,10 @@ void warn_samples(bench_results *r, size_t of, double smallest_ns) {
     statistics s;
     if (!bench_statistics(&r->cases[of], METRIC_TIME, &s)) return;
     if (s.median < smallest_ns)
-        bench_add_warning(r, of, "too fast to measure: %.0f ns is less than the %.0f ns that can be "
-                          "told from nothing", s.median, smallest_ns);
+        bench_add_warning(r, of,
+                          "too fast to measure: %.0f ns is less than the %.0f ns that can be "
+                          "told from nothing",
+                          s.median, smallest_ns);
     if (s.count < 5)
         bench_add_warning(r, of, "%zu samples only: more time would tell more", s.count);
     else if (s.count >= 20 && s.outliers * 10 > s.count)
@@ -43,8 +45,10 @@ void warn_samples(bench_results *r, size_t of, double smallest_ns) {
         if (statistics_of(series->values, third, &early) &&
             statistics_of(series->values + s.count - third, third, &late) &&
             fabs(late.median / early.median - 1) > 0.1)
-            bench_add_warning(r, of, "%s by %.0f %% from the first third of the samples to the last: "
-                              "not yet warm, or throttled", late.median > early.median
-                              ? "slower" : "faster", 100 * fabs(late.median / early.median - 1));
+            bench_add_warning(r, of,
+                              "%s by %.0f %% from the first third of the samples to the last: "
+                              "not yet warm, or throttled",
+                              late.median > early.median ? "slower" : "faster",
+                              100 * fabs(late.median / early.median - 1));
     }
 }

@@ -14,13 +14,15 @@
 static const char help[] =
     "usage: sardonyx bench MODEL.. [--what load|run|program] [--batch LIST] [--threads LIST]\n"
     "                      [--optimize LIST] [--schedule fixed|alternating] [--against LIST]\n"
-    "                      [--image FILE] [--preset WORDS] [--dim NAME=N]..\n"
+    "                      [--packed] [--variants] [--image FILE] [--preset WORDS] [--dim "
+    "NAME=N]..\n"
     "                      [--command LABEL=COMMAND].. [--seed N]\n"
     "                      [--warmup S] [--time S] [--memory S] [--rounds N]\n"
     "                      [--rtol R] [--atol A] [--peers DIR] [--title TEXT] [--quiet]\n"
     "                      [--json FILE] [--csv FILE] [--markdown FILE] [--html FILE]\n"
     "                      [--save FILE] [--compare FILE] [--fail-if slower:P%]\n\n"
-    "Measures models, alone or beside other engines. All get the same inputs, outputs are compared\n"
+    "Measures models, alone or beside other engines. All get the same inputs, outputs are "
+    "compared\n"
     "first (who disagrees is not timed), and then all take turns in random order.\n\n"
     "  --what W           load: reading a model and making it ready, and the memory of that;\n"
     "                     run (default): running it, first and again and again;\n"
@@ -31,13 +33,21 @@ static const char help[] =
     "  --optimize LIST    optimisation levels 0 to 3 (default 3, and a peer's own)\n"
     "  --schedule S       fixed (default), or alternating: batch sizes in turn in one process,\n"
     "                     beside each alone in its own\n"
-    "  --against LIST     other engines: ort, openvino, torch, tract, mnn, ncnn, rust-ort, or all;\n"
+    "  --against LIST     other engines: ort, openvino, torch, tract, mnn, ncnn, rust-ort, or "
+    "all;\n"
     "                     what is missing is listed with how to install it\n"
-    "  --image FILE       measure with pre-processing, too: in every run the picture is read, decoded,\n"
+    "  --packed           Sardonyx also from a packed file (.sdx), which is made first\n"
+    "  --variants         the MODELs are exports of the same one, with sizes fixed or open and "
+    "the\n"
+    "                     like: same inputs, outputs compared, rounds shared, each over the first\n"
+    "  --image FILE       measure with pre-processing, too: in every run the picture is read, "
+    "decoded,\n"
     "                     resized and scaled; with --what program, in place of a random input\n"
     "  --preset WORDS     how, as `sardonyx classify` has it (default torchvision)\n"
     "  --dim NAME=N       the size of a named dimension\n"
-    "  --command L=C      with --what program: another command to time, called L\n"
+    "  --command L=C      with --what program: another command to time, called L; with {model} in "
+    "it,\n"
+    "                     one for each MODEL, whose file takes that place\n"
     "  --warmup S, --time S, --memory S\n"
     "                     seconds for each case (default 2, 5 and 2; memory: with load)\n"
     "  --rounds N         at least so many rounds, whatever the time (default 5)\n"
@@ -51,14 +61,16 @@ static const char help[] =
     "  --quiet            no progress on the terminal\n"
     "  --save FILE        as --json: a baseline for --compare\n"
     "  --compare FILE     say what became slower or faster since\n"
-    "  --fail-if slower:P%  exit 1 where a case is slower than the baseline by more than that, and\n"
+    "  --fail-if slower:P%  exit 1 where a case is slower than the baseline by more than that, "
+    "and\n"
     "                     not by chance\n\n"
     "Interrupted, it writes what it has measured until then.\n\n"
     "example: sardonyx bench resnet50.onnx --batch 1,8 --threads 1,2 --against ort,openvino\n"
     "example: sardonyx bench a.onnx b.onnx --what load --html load.html\n"
     "example: sardonyx bench net.onnx --compare before.json --fail-if slower:5%\n";
 
-/* ---- options -------------------------------------------------------------------------------------- */
+/* ---- options
+ * -------------------------------------------------------------------------------------- */
 
 /* A list such as 1,8,16 (NULL: none); false after a message. */
 static bool parse_list(const char *name, const char *given, int64_t low, int64_t high,
@@ -69,12 +81,17 @@ static bool parse_list(const char *name, const char *given, int64_t low, int64_t
         errno = 0;
         long long number = strtoll(at, &end, 10);
         bool good = errno == 0 && end != at && number >= low && number <= high &&
-                    (*end == 0 || (*end == ',' && end[1])) &&
-                    list->count < sizeof list->items / sizeof *list->items;
+                    (*end == 0 || (*end == ',' && end[1]));
+        if (good && list->count == sizeof list->items / sizeof *list->items) {
+            usage_error(&cmd_bench, "%s has more than %zu numbers", name, list->count);
+            return false;
+        }
         for (size_t i = 0; good && i < list->count; i++) good = list->items[i] != number;
         if (!good) {
-            usage_error(&cmd_bench, "%s is '%s', expected different numbers from %lld to %lld such as "
-                        "%lld,%lld", name, given, (long long)low, (long long)high, (long long)low,
+            usage_error(&cmd_bench,
+                        "%s is '%s', expected different numbers from %lld to %lld such as "
+                        "%lld,%lld",
+                        name, given, (long long)low, (long long)high, (long long)low,
                         (long long)low + 1);
             return false;
         }
@@ -90,8 +107,8 @@ static bool parse_fail_if(bench_options *o) {
     if (!o->fail_if) return true;
     char *end = NULL;
     double percent = strncmp(o->fail_if, "slower:", 7) == 0 ? strtod(o->fail_if + 7, &end) : -1;
-    bool good = end && end != o->fail_if + 7 && strcmp(end, "%") == 0 && percent >= 0 &&
-                isfinite(percent);
+    bool good =
+        end && end != o->fail_if + 7 && strcmp(end, "%") == 0 && percent >= 0 && isfinite(percent);
     if (!good) usage_error(&cmd_bench, "--fail-if is '%s', expected slower:P%%", o->fail_if);
     else if (!o->compare) usage_error(&cmd_bench, "--fail-if needs --compare FILE");
     o->fail_slower = percent / 100;
@@ -102,8 +119,7 @@ static bool check_options(bench_options *o) {
     sdx_image_preset preset = {.struct_size = sizeof preset};
     sdx_error error;
     sdx_error_clear(&error);
-    if (o->models.count == 0 && o->commands.count == 0)
-        usage_error(&cmd_bench, "no model given");
+    if (o->models.count == 0 && o->commands.count == 0) usage_error(&cmd_bench, "no model given");
     else if (o->commands.count && o->what != BENCH_PROGRAM)
         usage_error(&cmd_bench, "--command is for --what program");
     else if (o->schedule == 1 && o->what != BENCH_RUN)
@@ -112,10 +128,16 @@ static bool check_options(bench_options *o) {
         usage_error(&cmd_bench, "--image is for --what run and program");
     else if (o->image && (access(o->image, R_OK) != 0 || !field_ok(o->image)))
         usage_error(&cmd_bench, "--image: cannot read '%s'", o->image);
-    else if (sdx_image_preset_set(&preset, o->preset, &error) != SDX_STATUS_OK || !field_ok(o->preset))
+    else if (sdx_image_preset_set(&preset, o->preset, &error) != SDX_STATUS_OK ||
+             !field_ok(o->preset))
         usage_error(&cmd_bench, "--preset: %s", error.message);
-    else if (o->batches.count > 16 && o->schedule == 1)
-        usage_error(&cmd_bench, "--schedule alternating takes 16 batch sizes at most");
+    else if (o->batches.count > MAX_ALTERNATING && o->schedule == 1)
+        usage_error(&cmd_bench, "--schedule alternating takes %d batch sizes at most",
+                    MAX_ALTERNATING);
+    else if (o->variants && o->what != BENCH_RUN)
+        usage_error(&cmd_bench, "--variants is for --what run");
+    else if (o->batches.count > 1 && o->what == BENCH_LOAD)
+        usage_error(&cmd_bench, "--what load takes one batch size");
     else return true;
     return false;
 }
@@ -126,8 +148,13 @@ static bool parse(bench_options *o, int argc, char **argv) {
         {.name = "--batch", .kind = OPTION_TEXT, .to = &o->batch_text},
         {.name = "--threads", .kind = OPTION_TEXT, .to = &o->threads_text},
         {.name = "--optimize", .kind = OPTION_TEXT, .to = &o->optimize_text},
-        {.name = "--schedule", .kind = OPTION_CHOICE, .to = &o->schedule, .choices = "fixed|alternating"},
+        {.name = "--schedule",
+         .kind = OPTION_CHOICE,
+         .to = &o->schedule,
+         .choices = "fixed|alternating"},
         {.name = "--against", .kind = OPTION_TEXT, .to = &o->against},
+        {.name = "--packed", .kind = OPTION_FLAG, .to = &o->packed},
+        {.name = "--variants", .kind = OPTION_FLAG, .to = &o->variants},
         {.name = "--image", .kind = OPTION_TEXT, .to = &o->image},
         {.name = "--preset", .kind = OPTION_TEXT, .to = &o->preset},
         {.name = "--dim", .kind = OPTION_LIST, .to = &o->dim_texts},
@@ -135,7 +162,11 @@ static bool parse(bench_options *o, int argc, char **argv) {
         {.name = "--warmup", .kind = OPTION_NUMBER, .to = &o->warmup},
         {.name = "--time", .kind = OPTION_NUMBER, .to = &o->time},
         {.name = "--memory", .kind = OPTION_NUMBER, .to = &o->memory},
-        {.name = "--rounds", .kind = OPTION_INTEGER, .to = &o->min_rounds, .low = 1, .high = 1000000},
+        {.name = "--rounds",
+         .kind = OPTION_INTEGER,
+         .to = &o->min_rounds,
+         .low = 1,
+         .high = 1000000},
         {.name = "--seed", .kind = OPTION_INTEGER, .to = &o->seed, .low = 0, .high = INT64_MAX},
         {.name = "--rtol", .kind = OPTION_NUMBER, .to = &o->rtol},
         {.name = "--atol", .kind = OPTION_NUMBER, .to = &o->atol},
@@ -150,7 +181,8 @@ static bool parse(bench_options *o, int argc, char **argv) {
         {.name = "--compare", .kind = OPTION_TEXT, .to = &o->compare},
         {.name = "--fail-if", .kind = OPTION_TEXT, .to = &o->fail_if},
     };
-    if (!parse_arguments(&cmd_bench, argc, argv, options, sizeof options / sizeof *options, &o->models) ||
+    if (!parse_arguments(&cmd_bench, argc, argv, options, sizeof options / sizeof *options,
+                         &o->models) ||
         !dims_parse(&o->dims, &o->dim_texts, &cmd_bench) ||
         !parse_list("--batch", o->batch_text, 1, 1 << 20, &o->batches) ||
         !parse_list("--threads", o->threads_text, 0, 1024, &o->threads) ||
@@ -185,7 +217,8 @@ static void note_command(bench_results *r, int argc, char **argv) {
     text_free(&line);
 }
 
-/* ---- the scratch folder --------------------------------------------------------------------------- */
+/* ---- the scratch folder
+ * --------------------------------------------------------------------------- */
 
 static bool make_scratch(bench *b) {
     const char *where = getenv("TMPDIR");
@@ -211,7 +244,8 @@ static void remove_folder(const char *path, int depth) {
     rmdir(path);
 }
 
-/* ---- results --------------------------------------------------------------------------------------- */
+/* ---- results
+ * --------------------------------------------------------------------------------------- */
 
 typedef bool printer(const bench_results *r, FILE *out);
 
@@ -237,8 +271,10 @@ static int write_results(const bench *b) {
     const struct {
         const char *path;
         printer *print;
-    } outputs[] = {{o->json, bench_write_json}, {o->save, bench_write_json},
-                   {o->csv, bench_write_csv}, {o->markdown, bench_write_markdown},
+    } outputs[] = {{o->json, bench_write_json},
+                   {o->save, bench_write_json},
+                   {o->csv, bench_write_csv},
+                   {o->markdown, bench_write_markdown},
                    {o->html, bench_write_html}};
     int code = EXIT_OK;
     bool table = true;
@@ -252,7 +288,8 @@ static int write_results(const bench *b) {
     return code;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------- */
+/* ---- the whole
+ * -------------------------------------------------------------------------------------- */
 
 static int measure(bench *b) {
     static int (*const kinds[])(bench *) = {bench_measure_load, bench_measure_run,
@@ -285,8 +322,15 @@ static int report(bench *b) {
 }
 
 static int run(int argc, char **argv) {
-    bench b = {.o = {.what = BENCH_RUN, .warmup = 2, .time = 5, .memory = 2, .rtol = 1e-3,
-                     .atol = 1e-4, .seed = 1, .min_rounds = 5, .preset = "torchvision"}};
+    bench b = {.o = {.what = BENCH_RUN,
+                     .warmup = 2,
+                     .time = 5,
+                     .memory = 2,
+                     .rtol = 1e-3,
+                     .atol = 1e-4,
+                     .seed = 1,
+                     .min_rounds = 5,
+                     .preset = "torchvision"}};
     int code = EXIT_USAGE;
     bool good = parse(&b.o, argc, argv);
     bench_results_init(&b.r, (bench_what)b.o.what);
@@ -319,4 +363,5 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const command cmd_bench = {"bench", "measure models, alone or beside other engines", help, run, false};
+const command cmd_bench = {"bench", "measure models, alone or beside other engines", help, run,
+                           false};

@@ -22,7 +22,7 @@ typedef struct input_set {
     sdx_tensor tensors[MAX_INPUTS];
     char *names[MAX_INPUTS];
     runner_image *images[MAX_INPUTS]; /* where it is made from pictures in every run; else NULL */
-    size_t indices[MAX_INPUTS]; /* of the model's inputs */
+    size_t indices[MAX_INPUTS];       /* of the model's inputs */
     size_t count;
 } input_set;
 
@@ -50,7 +50,8 @@ static long long now_ns(void) {
     return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------
+ */
 
 static void put_json_text(const char *text) {
     putchar('"');
@@ -87,7 +88,8 @@ static void put_memory(void) {
     printf("\"rss\": %lld, \"peak\": %lld", rss, peak);
 }
 
-/* ---- an allocator that counts ------------------------------------------------------------------ */
+/* ---- an allocator that counts ------------------------------------------------------------------
+ */
 
 static void *count_allocate(void *user, size_t size, size_t alignment) {
     heap_count *count = user;
@@ -108,7 +110,8 @@ static void count_release(void *user, void *memory, size_t size) {
     free(memory);
 }
 
-/* ---- commands --------------------------------------------------------------------------------- */
+/* ---- commands ---------------------------------------------------------------------------------
+ */
 
 static bool read_number(const char *text, long *number) {
     char *end;
@@ -168,10 +171,10 @@ static void do_load(session *s, char **fields, size_t count) {
     }
     sdx_error error;
     sdx_error_clear(&error);
-    load_settings to = {.model = {.struct_size = sizeof to.model},
-                        .program = {.struct_size = sizeof to.program, .optimize = 3},
-                        .context = {.struct_size = sizeof to.context,
-                                    .threads = (uint32_t)threads}};
+    load_settings to = {
+        .model = {.struct_size = sizeof to.model},
+        .program = {.struct_size = sizeof to.program, .optimize = 3},
+        .context = {.struct_size = sizeof to.context, .threads = (uint32_t)threads}};
     for (size_t i = 3; i < count; i++)
         if (!load_option(fields[i], &to)) {
             fail("load: this library has no option '%s'", fields[i]);
@@ -268,13 +271,19 @@ static bool allocate(sdx_tensor *tensor, size_t *size) {
     return tensor->data != NULL;
 }
 
+static void refuse_input(const session *s, const char *command, size_t index) {
+    if (index != SIZE_MAX && (s->set_count == MAX_SETS || s->info.input_count > MAX_INPUTS))
+        fail("%s: there is room for %d inputs of %d sizes", command, MAX_INPUTS, MAX_SETS);
+    else fail("%s: bad arguments, or no such input", command);
+}
+
 /* input KEY NAME TYPE DIMS FILE, the file holding the elements alone. */
 static void do_input(session *s, char **fields, size_t count) {
     sdx_tensor tensor;
     size_t at, size, index = count == 6 ? find_input(s, fields[2]) : SIZE_MAX;
     input_set *set = index == SIZE_MAX ? NULL : find_set(s, fields[1], true);
     if (!find_place(set, index, &at) || !parse_tensor(fields[3], fields[4], &tensor)) {
-        fail("input: bad arguments, or no such input");
+        refuse_input(s, "input", index);
         return;
     }
     char *name = strdup(fields[2]);
@@ -296,10 +305,11 @@ static void do_input(session *s, char **fields, size_t count) {
 static void do_image(session *s, char **fields, size_t count) {
     sdx_tensor tensor;
     sdx_error error;
-    size_t at, size = 0, wanted = SIZE_MAX, index = count >= 7 ? find_input(s, fields[2]) : SIZE_MAX;
+    size_t at, size = 0, wanted = SIZE_MAX,
+               index = count >= 7 ? find_input(s, fields[2]) : SIZE_MAX;
     input_set *set = index == SIZE_MAX ? NULL : find_set(s, fields[1], true);
     if (!find_place(set, index, &at) || !parse_tensor(fields[3], fields[4], &tensor)) {
-        fail("image: bad arguments, or no such input");
+        refuse_input(s, "image", index);
         return;
     }
     sdx_error_clear(&error);
@@ -307,8 +317,7 @@ static void do_image(session *s, char **fields, size_t count) {
         runner_image_open(s->model, fields[5], &tensor, fields + 6, count - 6, &wanted, &error);
     char *name = strdup(fields[2]);
     tensor.data = NULL;
-    bool good = image && wanted == index && allocate(&tensor, &size) && name;
-    if (good && runner_image_fill(image, &tensor, &error) == SDX_STATUS_OK) {
+    if (image && wanted == index && allocate(&tensor, &size) && name) {
         store(set, at, index, &tensor, name, image);
         printf("{\"bytes\": %zu}\n", size);
         return;
@@ -395,8 +404,7 @@ static void do_save(const session *s, char **fields, size_t count) {
         return;
     }
     long long start = now_ns();
-    sdx_status status =
-        sdx_model_pack_file(s->model, &s->program_options, NULL, fields[1], &error);
+    sdx_status status = sdx_model_pack_file(s->model, &s->program_options, NULL, fields[1], &error);
     long long taken = now_ns() - start;
     if (status != SDX_STATUS_OK) {
         fail("save: %s", error.message);

@@ -39,7 +39,8 @@ static bool copy_files(runner_image *image, char *const *files, size_t count) {
 }
 
 runner_image *runner_image_open(const sdx_model *model, const char *words, const sdx_tensor *batch,
-                                char *const *files, size_t file_count, size_t *input, sdx_error *error) {
+                                char *const *files, size_t file_count, size_t *input,
+                                sdx_error *error) {
     runner_image *image = calloc(1, sizeof *image);
     if (!image || !copy_files(image, files, file_count)) {
         set_error(error, SDX_STATUS_NO_MEMORY, "out of memory%s", "");
@@ -47,14 +48,18 @@ runner_image *runner_image_open(const sdx_model *model, const char *words, const
         return NULL;
     }
     image->preset.struct_size = sizeof image->preset;
-    bool good = sdx_image_preset_set(&image->preset, words, error) == SDX_STATUS_OK &&
-                sdx_image_preset_fit(&image->preset, model, input, &image->one, error) == SDX_STATUS_OK;
+    bool good =
+        sdx_image_preset_set(&image->preset, words, error) == SDX_STATUS_OK &&
+        sdx_image_preset_fit(&image->preset, model, input, &image->one, error) == SDX_STATUS_OK;
+    image->preset.whole = true; /* as all runners do: their tensors have to be equal */
     if (good) {
         bool same = batch->dtype == image->one.dtype && batch->rank == image->one.rank &&
                     batch->rank > 1 && image->one.count > 0;
-        for (int32_t d = 1; same && d < batch->rank; d++) same = batch->dims[d] == image->one.dims[d];
-        if (!same) set_error(error, SDX_STATUS_BAD_INPUT, "pictures become another size than %s",
-                             "the input has");
+        for (int32_t d = 1; same && d < batch->rank; d++)
+            same = batch->dims[d] == image->one.dims[d];
+        if (!same)
+            set_error(error, SDX_STATUS_BAD_INPUT, "pictures become another size than %s",
+                      "the input has");
         good = same;
     }
     if (good) return image;
@@ -91,7 +96,8 @@ sdx_status runner_image_fill(runner_image *image, sdx_tensor *batch, sdx_error *
         if (size == 0) return SDX_STATUS_IO;
         sdx_tensor one = image->one;
         one.data = (char *)batch->data + (size_t)i * stride;
-        sdx_status status = sdx_image_to_tensor(&image->preset, image->bytes, size, NULL, NULL, &one, error);
+        sdx_status status =
+            sdx_image_to_tensor(&image->preset, image->bytes, size, NULL, NULL, &one, error);
         if (status != SDX_STATUS_OK) return status;
     }
     return SDX_STATUS_OK;

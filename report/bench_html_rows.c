@@ -1,5 +1,5 @@
-/* bench_html_rows.c - the charts of the benchmark's page that have a row for each case: ratios with their
- * intervals, box plots, memory, the way to the first result. */
+/* bench_html_rows.c - the charts of the benchmark's page that have a row for each case: ratios with
+ * their intervals, box plots, memory, the way to the first result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,23 +7,21 @@
 #include "bench_html.h"
 #include "table.h"
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows
+ * ---------------------------------------------------------------------------------------- */
 
 static void row_start(const page *p, size_t index, unsigned parts) {
     fputs("<div class=\"row\"", p->out);
     page_colour(p, p->r->cases[index].engine);
     fputs("><span class=\"name\">", p->out);
     page_case_name(p, index, parts & p->varying);
-    fputs("</span><svg viewBox=\"0 0 1000 22\" preserveAspectRatio=\"none\" aria-hidden=\"true\">", p->out);
+    fputs("</span><svg viewBox=\"0 0 1000 22\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+          p->out);
 }
 
-static void row_value(const page *p) {
-    fputs("</svg><span class=\"value\">", p->out);
-}
+static void row_value(const page *p) { fputs("</svg><span class=\"value\">", p->out); }
 
-static void row_end(const page *p) {
-    fputs("</span></div>\n", p->out);
-}
+static void row_end(const page *p) { fputs("</span></div>\n", p->out); }
 
 static void put_grid(const page *p, const axis *a) {
     double ticks[AXIS_MAX_TICKS];
@@ -41,7 +39,10 @@ static void put_axis(const page *p, const axis *a, figure_kind kind) {
         /* At the ends of the axis a text that is centred would stick out. */
         double at = axis_place(a, ticks[i]) / 10;
         fprintf(p->out, "<span%s style=\"left:%.2f%%\">",
-                at > 94 ? " class=\"end\"" : at < 4 ? " class=\"begin\"" : "", at);
+                at > 94  ? " class=\"end\""
+                : at < 4 ? " class=\"begin\""
+                         : "",
+                at);
         if (kind == FIGURE_RATIO) fprintf(p->out, "%.3g×", ticks[i]);
         else page_number(p, kind, ticks[i]);
         fputs("</span>", p->out);
@@ -56,7 +57,8 @@ static void group_heading(const page *p, size_t index, unsigned parts) {
 }
 
 /* Whether no case before it, of those that `counts`, is the same in these parts. */
-static bool is_first(const page *p, size_t index, unsigned parts, bool (*counts)(const bench_case *)) {
+static bool is_first(const page *p, size_t index, unsigned parts,
+                     bool (*counts)(const bench_case *)) {
     if (!counts(&p->r->cases[index])) return false;
     for (size_t i = 0; i < index; i++)
         if (counts(&p->r->cases[i]) && page_same(&p->r->cases[i], &p->r->cases[index], parts))
@@ -64,20 +66,28 @@ static bool is_first(const page *p, size_t index, unsigned parts, bool (*counts)
     return true;
 }
 
-/* ---- ratios -------------------------------------------------------------------------------------- */
+/* ---- ratios
+ * -------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *title, *about;
 } relations[] = {
-    [RELATION_ENGINE] = {"Engines", "How many times as long the other engine takes as Sardonyx, in the "
-                                    "same setting: right of 1, Sardonyx is faster."},
+    [RELATION_ENGINE] = {"Engines",
+                         "How many times as long the other engine takes as Sardonyx, in the "
+                         "same setting: right of 1, Sardonyx is faster."},
     [RELATION_OPTIMIZE] = {"Optimisation levels", "How many times as long a level takes as the one "
                                                   "compared with."},
-    [RELATION_SCHEDULE] = {"Alternating sizes", "How many times as long a batch takes where sizes change "
-                                                "from run to run, over the same size alone."},
-    [RELATION_OTHER] = {"Among each other", "How many times as long a case takes as the first one."},
-    [RELATION_BASELINE] = {"Since the baseline", "How many times as long it takes now: right of 1, it "
-                                                 "became slower."},
+    [RELATION_SCHEDULE] = {"Alternating sizes",
+                           "How many times as long a batch takes where sizes change "
+                           "from run to run, over the same size alone."},
+    [RELATION_MODEL] =
+        {"Exports", "How many times as long one export of a model takes as the first one, on the "
+                    "same engine."},
+    [RELATION_OTHER] = {"Among each other",
+                        "How many times as long a case takes as the first one."},
+    [RELATION_BASELINE] = {"Since the baseline",
+                           "How many times as long it takes now: right of 1, it "
+                           "became slower."},
 };
 
 static void put_ratio_row(const page *p, size_t at, const axis *a, unsigned parts) {
@@ -106,7 +116,9 @@ static void put_ratio_row(const page *p, size_t at, const axis *a, unsigned part
     bool good = (t->verdict == RATIO_LARGER) == (one->relation == RELATION_ENGINE);
     bool told = t->verdict == RATIO_LARGER || t->verdict == RATIO_SMALLER;
     fprintf(p->out, " <span class=\"detail %s\">%s%s</span>",
-            !judged || !told ? "same" : good ? "slower" : "faster",
+            !judged || !told ? "same"
+            : good           ? "slower"
+                             : "faster",
             t->verdict == RATIO_LARGER    ? "slower"
             : t->verdict == RATIO_SMALLER ? "faster"
                                           : ratio_verdict_name(t->verdict),
@@ -135,9 +147,10 @@ void page_ratios(page *p) {
         axis a;
         if (!ratio_range(p, (bench_relation)relation, &a)) continue;
         if (!open)
-            page_section(p, "ratios", "Ratios of times",
-                         "A dot is the ratio of medians, the line the interval that holds it with 95 % "
-                         "confidence (bootstrap over rounds). The axis is logarithmic.");
+            page_section(
+                p, "ratios", "Ratios of times",
+                "A dot is the ratio of medians, the line the interval that holds it with 95 % "
+                "confidence (bootstrap over rounds). The axis is logarithmic.");
         open = true;
         fprintf(p->out, "<h3>%s</h3><p class=\"about\">%s</p>\n<div class=\"chart\">\n",
                 relations[relation].title, relations[relation].about);
@@ -146,7 +159,8 @@ void page_ratios(page *p) {
             const bench_ratio *one = &p->r->ratios[i];
             if (one->relation != (bench_relation)relation || isnan(one->time.value)) continue;
             if ((p->varying & heading) &&
-                (last == BENCH_NONE || !page_same(&p->r->cases[one->of], &p->r->cases[last], heading))) {
+                (last == BENCH_NONE ||
+                 !page_same(&p->r->cases[one->of], &p->r->cases[last], heading))) {
                 fputs("<h4>", p->out);
                 page_case_name(p, one->of, heading);
                 fputs("</h4>\n", p->out);
@@ -160,11 +174,10 @@ void page_ratios(page *p) {
     if (open) page_section_end(p);
 }
 
-/* ---- box plots ----------------------------------------------------------------------------------- */
+/* ---- box plots
+ * ----------------------------------------------------------------------------------- */
 
-static bool is_timed(const bench_case *c) {
-    return c->series[METRIC_TIME].count > 0;
-}
+static bool is_timed(const bench_case *c) { return c->series[METRIC_TIME].count > 0; }
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -209,8 +222,8 @@ static void put_box(page *p, size_t index, const axis *a) {
     free(sorted);
 }
 
-/* Cases that share these parts share a chart: what is left to compare are engines, threads, levels; or,
- * where there is one of each, everything. */
+/* Cases that share these parts share a chart: what is left to compare are engines, threads, levels;
+ * or, where there is one of each, everything. */
 static unsigned box_group(const page *p) {
     if (p->r->what == BENCH_LOAD || !(p->varying & (PART_ENGINE | PART_THREADS | PART_LEVEL)))
         return PART_OPERATION;
@@ -223,10 +236,11 @@ void page_boxes(page *p) {
     bool any = false;
     for (size_t i = 0; i < r->case_count; i++) any = any || is_timed(&r->cases[i]);
     if (!any) return;
-    page_section(p, "boxes", "Times",
-                 "Every sample counts: box from the first to the third quartile, line at the median, "
-                 "whiskers to the last samples within 1.5 box lengths, dots beyond. Beside it the median "
-                 "and the standard deviation.");
+    page_section(
+        p, "boxes", "Times",
+        "Every sample counts: box from the first to the third quartile, line at the median, "
+        "whiskers to the last samples within 1.5 box lengths, dots beyond. Beside it the median "
+        "and the standard deviation.");
     for (size_t i = 0; i < r->case_count; i++) {
         if (!is_first(p, i, group, is_timed)) continue;
         double low = INFINITY, high = 0;
@@ -253,7 +267,8 @@ void page_boxes(page *p) {
     page_section_end(p);
 }
 
-/* ---- stacked bars: memory and cold start ---------------------------------------------------------- */
+/* ---- stacked bars: memory and cold start
+ * ---------------------------------------------------------- */
 
 enum { SEGMENTS = 4 };
 
@@ -262,8 +277,8 @@ static void put_segments(const page *p, const axis *a, const double *ends) {
     for (int s = 0; s < SEGMENTS; s++) {
         double to = isnan(ends[s]) ? from : axis_place(a, ends[s]);
         if (to > from)
-            fprintf(p->out, "<rect class=\"s%d\" x=\"%.2f\" y=\"3\" width=\"%.2f\" height=\"16\"/>", s,
-                    from, to - from);
+            fprintf(p->out, "<rect class=\"s%d\" x=\"%.2f\" y=\"3\" width=\"%.2f\" height=\"16\"/>",
+                    s, from, to - from);
         from = fmax(from, to);
     }
 }
@@ -284,9 +299,7 @@ static double peak_of(const bench_case *c) {
     return bench_statistics(c, METRIC_RSS_PEAK, &f) ? f.median : NAN;
 }
 
-static bool has_memory(const bench_case *c) {
-    return !c->alternating && !isnan(peak_of(c));
-}
+static bool has_memory(const bench_case *c) { return !c->alternating && !isnan(peak_of(c)); }
 
 static void put_memory_row(const page *p, size_t index, const axis *a, unsigned parts) {
     const bench_case *c = &p->r->cases[index];
@@ -315,14 +328,17 @@ static void put_memory_row(const page *p, size_t index, const axis *a, unsigned 
 void page_memory(page *p) {
     const bench_results *r = p->r;
     const unsigned group = r->what == BENCH_LOAD ? PART_OPERATION : PART_MODEL | PART_OPERATION;
-    static const char *const names[] = {"interpreter alone", "engine imported", "model loaded", "peak"};
-    static const char *const heap_names[] = {NULL, NULL, "heap of the engine", "peak of the process"};
+    static const char *const names[] = {"interpreter alone", "engine imported", "model loaded",
+                                        "peak"};
+    static const char *const heap_names[] = {NULL, NULL, "heap of the engine",
+                                             "peak of the process"};
     bool open = false;
     for (size_t i = 0; i < r->case_count; i++) {
         if (!is_first(p, i, group, has_memory)) continue;
         if (!open) {
-            page_section(p, "memory", "Memory",
-                         "Resident memory of the whole process at its peak, and how it came about.");
+            page_section(
+                p, "memory", "Memory",
+                "Resident memory of the whole process at its peak, and how it came about.");
             put_legend(p, r->what == BENCH_LOAD ? heap_names : names);
         }
         open = true;
@@ -384,15 +400,16 @@ static void put_start_row(const page *p, size_t index, const axis *a, unsigned p
 void page_cold_start(page *p) {
     const bench_results *r = p->r;
     const unsigned group = PART_MODEL | PART_OPERATION;
-    static const char *const names[] = {"start of the process", "reading the model", "making it ready",
-                                        "first run"};
+    static const char *const names[] = {"start of the process", "reading the model",
+                                        "making it ready", "first run"};
     bool open = false;
     for (size_t i = 0; i < r->case_count; i++) {
         if (!is_first(p, i, group, has_start)) continue;
         if (!open) {
-            page_section(p, "start", "The way to the first result",
-                         "From starting the process, an interpreter and imports included, to the result "
-                         "of the first run; the smallest batch of each.");
+            page_section(
+                p, "start", "The way to the first result",
+                "From starting the process, an interpreter and imports included, to the result "
+                "of the first run; the smallest batch of each.");
             put_legend(p, names);
         }
         open = true;
@@ -406,7 +423,8 @@ void page_cold_start(page *p) {
             for (size_t k = i; k < r->case_count; k++) {
                 const bench_case *c = &r->cases[k];
                 /* Cases of one model are in the order of their batches. */
-                if (!page_same(c, &r->cases[i], group) || !is_first(p, k, PART_ALL & ~PART_BATCH, has_start))
+                if (!page_same(c, &r->cases[i], group) ||
+                    !is_first(p, k, PART_ALL & ~PART_BATCH, has_start))
                     continue;
                 start_ends(c, ends);
                 high = fmax(high, ends[3]);

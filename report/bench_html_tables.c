@@ -15,7 +15,6 @@ static void row_name(const page *p, size_t index) {
     page_colour(p, p->r->cases[index].engine);
     fputs(">", p->out);
     page_case_name(p, index, p->varying);
-    if (p->r->cases[index].inexact) fputs(" (inexact)", p->out);
     fputs("</th>", p->out);
 }
 

@@ -150,7 +150,6 @@ static bool put_case(json_writer *json, const bench_results *r, size_t index) {
     put_first(json, c);
     json_number(json, "largest_error", c->largest_error);
     put_index(json, "judge", c->judge);
-    json_bool(json, "inexact", c->inexact);
     json_object(json, "metrics");
     bool good = true;
     for (int m = 0; m < METRIC_COUNT; m++) good = put_series(json, c, (bench_metric)m) && good;

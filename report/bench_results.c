@@ -8,12 +8,16 @@
 
 const char *const bench_what_names[] = {"load", "run", "program"};
 const char *const bench_unit_names[] = {"ns", "bytes", "count", ""};
-const char *const bench_relation_names[] = {"engine", "optimize", "schedule", "other", "baseline"};
+const char *const bench_relation_names[] = {"engine", "optimize", "schedule",
+                                            "model",  "other",    "baseline"};
 
 const bench_metric_info bench_metrics[METRIC_COUNT] = {
     [METRIC_TIME] = {"time", "time", UNIT_NS},
     [METRIC_HEAP_PEAK] = {"heap_peak", "heap peak", UNIT_BYTES},
     [METRIC_RSS_PEAK] = {"rss_peak", "peak resident", UNIT_BYTES},
+    [METRIC_START] = {"start", "start", UNIT_NS},
+    [METRIC_LOAD] = {"load", "load", UNIT_NS},
+    [METRIC_FIRST] = {"first_run", "first run", UNIT_NS},
     [METRIC_USER] = {"user", "user", UNIT_NS},
     [METRIC_SYSTEM] = {"system", "system", UNIT_NS},
     [METRIC_CPUS] = {"cpus", "CPUs utilised", UNIT_PLAIN},
@@ -40,8 +44,7 @@ static size_t grow(bench_results *r, void **items, size_t *count, size_t size) {
     *items = bigger;
     return (*count)++;
 }
-#define GROW(r, field, counter) \
-    grow(r, (void **)&(r)->field, &(r)->counter, sizeof *(r)->field)
+#define GROW(r, field, counter) grow(r, (void **)&(r)->field, &(r)->counter, sizeof *(r)->field)
 
 static char empty[] = ""; /* what texts are before they are set */
 
@@ -59,8 +62,12 @@ static void free_text(char *text) {
 }
 
 void bench_results_init(bench_results *r, bench_what what) {
-    bench_environment e = {.memory = NAN, .load_before = NAN, .others = NAN, .frequency_min = NAN,
-                           .frequency_max = NAN, .throttled = NAN};
+    bench_environment e = {.memory = NAN,
+                           .load_before = NAN,
+                           .others = NAN,
+                           .frequency_min = NAN,
+                           .frequency_max = NAN,
+                           .throttled = NAN};
     e.date = e.os = e.kernel = e.cpu = e.features = e.isa = e.governor = e.hypervisor = empty;
     e.compiler = empty;
     *r = (bench_results){.what = what, .fail_slower = NAN, .environment = e};
@@ -76,9 +83,17 @@ static void free_case(bench_case *c) {
 }
 
 void bench_results_free(bench_results *r) {
-    char *const own[] = {r->title, r->command, r->baseline, r->environment.date, r->environment.os,
-                         r->environment.kernel, r->environment.cpu, r->environment.features,
-                         r->environment.isa, r->environment.governor, r->environment.hypervisor,
+    char *const own[] = {r->title,
+                         r->command,
+                         r->baseline,
+                         r->environment.date,
+                         r->environment.os,
+                         r->environment.kernel,
+                         r->environment.cpu,
+                         r->environment.features,
+                         r->environment.isa,
+                         r->environment.governor,
+                         r->environment.hypervisor,
                          r->environment.compiler};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) free_text(own[i]);
     for (size_t i = 0; i < r->model_count; i++) {
@@ -107,20 +122,45 @@ void bench_results_free(bench_results *r) {
     *r = (bench_results){0};
 }
 
+static bool name_is_taken(const bench_results *r, const char *name, size_t length) {
+    for (size_t i = 0; i + 1 < r->model_count; i++)
+        if (strlen(r->models[i].name) == length && memcmp(r->models[i].name, name, length) == 0)
+            return true;
+    return false;
+}
+
+/* Of the file without folder and ending; where another model is called so, with the ending or the
+ * last folder, whichever tells them apart. */
+static void set_model_name(bench_results *r, bench_model *m) {
+    const char *file = m->file, *slash = strrchr(file, '/'), *last = slash ? slash + 1 : file;
+    const char *dot = strrchr(last, '.'), *end = dot && dot != last ? dot : last + strlen(last);
+    if (name_is_taken(r, last, (size_t)(end - last))) {
+        const char *folder = slash;
+        while (folder && folder > file && folder[-1] != '/') folder--;
+        if (!name_is_taken(r, last, strlen(last)) && strcmp(end, ".onnx") != 0)
+            end = last + strlen(last);
+        else if (folder && !name_is_taken(r, folder, (size_t)(end - folder))) last = folder;
+        else {
+            last = file;
+            end = file + strlen(file);
+        }
+    }
+    bench_set_text(r, &m->name, last);
+    if (m->name != empty) m->name[end - last] = 0;
+}
+
 size_t bench_add_model(bench_results *r, const char *file) {
     size_t at = GROW(r, models, model_count);
     if (at == BENCH_NONE) return at;
     bench_model *m = &r->models[at];
     *m = (bench_model){.name = empty, .file = empty, .inputs = empty, .bytes = NAN};
     bench_set_text(r, &m->file, file);
-    const char *slash = strrchr(file, '/');
-    bench_set_text(r, &m->name, slash ? slash + 1 : file);
-    char *dot = m->name == empty ? NULL : strrchr(m->name, '.');
-    if (dot && dot != m->name) *dot = 0;
+    set_model_name(r, m);
     return at;
 }
 
-size_t bench_add_engine(bench_results *r, const char *name, const char *label, const char *version) {
+size_t bench_add_engine(bench_results *r, const char *name, const char *label,
+                        const char *version) {
     size_t at = GROW(r, engines, engine_count);
     if (at == BENCH_NONE) return at;
     bench_engine *e = &r->engines[at];
@@ -135,16 +175,31 @@ size_t bench_add_case(bench_results *r, size_t model, size_t engine, const char 
     size_t at = GROW(r, cases, case_count);
     if (at == BENCH_NONE) return at;
     bench_case *c = &r->cases[at];
-    *c = (bench_case){.model = model, .engine = engine, .operation = empty, .threads = -1,
-                      .optimize = -1, .group = at, .judge = BENCH_NONE, .start_ns = NAN,
-                      .load_ns = NAN, .import_ns = NAN, .first_ns = NAN, .rss_bare = NAN,
-                      .rss_ready = NAN, .rss_loaded = NAN, .rss_peak = NAN, .arena_bytes = NAN,
-                      .input_bytes = NAN, .output_bytes = NAN, .largest_error = NAN};
+    *c = (bench_case){.model = model,
+                      .engine = engine,
+                      .operation = empty,
+                      .threads = -1,
+                      .optimize = -1,
+                      .group = at,
+                      .judge = BENCH_NONE,
+                      .start_ns = NAN,
+                      .load_ns = NAN,
+                      .import_ns = NAN,
+                      .first_ns = NAN,
+                      .rss_bare = NAN,
+                      .rss_ready = NAN,
+                      .rss_loaded = NAN,
+                      .rss_peak = NAN,
+                      .arena_bytes = NAN,
+                      .input_bytes = NAN,
+                      .output_bytes = NAN,
+                      .largest_error = NAN};
     bench_set_text(r, &c->operation, operation);
     return at;
 }
 
-bool bench_add_sample(bench_results *r, size_t of, bench_metric metric, uint32_t round, double value) {
+bool bench_add_sample(bench_results *r, size_t of, bench_metric metric, uint32_t round,
+                      double value) {
     bench_series *s = &r->cases[of].series[metric];
     if (s->count == s->capacity) {
         size_t capacity = s->capacity ? 2 * s->capacity : 16;
@@ -163,8 +218,8 @@ bool bench_add_sample(bench_results *r, size_t of, bench_metric metric, uint32_t
     return true;
 }
 
-void bench_add_skipped(bench_results *r, const char *engine, const char *model,
-                       const char *setting, const char *reason, const char *install) {
+void bench_add_skipped(bench_results *r, const char *engine, const char *model, const char *setting,
+                       const char *reason, const char *install) {
     size_t at = GROW(r, skipped, skipped_count);
     if (at == BENCH_NONE) return;
     bench_skipped *s = &r->skipped[at];
@@ -245,7 +300,8 @@ const bench_ratio *bench_find_ratio(const bench_results *r, size_t of, bench_rel
     return NULL;
 }
 
-/* ---- names of cases ------------------------------------------------------------------------------ */
+/* ---- names of cases
+ * ------------------------------------------------------------------------------ */
 
 typedef struct label {
     char *at;
@@ -314,6 +370,5 @@ int bench_case_key(const bench_results *r, size_t index, char *buffer, size_t si
                     c->model == BENCH_NONE ? "" : r->models[c->model].name,
                     c->engine == BENCH_NONE ? "" : r->engines[c->engine].name, c->operation,
                     (long long)c->batch, c->threads, c->optimize,
-                    c->alternating ? "alternating" : "fixed",
-                    c->preprocessed ? "image" : "plain");
+                    c->alternating ? "alternating" : "fixed", c->preprocessed ? "image" : "plain");
 }

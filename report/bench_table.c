@@ -22,11 +22,10 @@ static void heading(page *p, const char *text) {
     fputs("\n\n", p->out);
 }
 
-static void finish(page *p, table *t) {
-    p->good = table_write(t, p->out, p->markdown) && p->good;
-}
+static void finish(page *p, table *t) { p->good = table_write(t, p->out, p->markdown) && p->good; }
 
-/* ---- names ---------------------------------------------------------------------------------------- */
+/* ---- names
+ * ---------------------------------------------------------------------------------------- */
 
 static const char *engine_of(const page *p, const bench_case *c) {
     return c->engine == BENCH_NONE ? "" : p->r->engines[c->engine].label;
@@ -37,7 +36,8 @@ static void put_setting(const bench_case *c, char *to, size_t size) {
     to[0] = 0;
     if (c->batch > 0) length += (size_t)snprintf(to, size, "batch %lld", (long long)c->batch);
     if (c->threads == 0)
-        length += (size_t)snprintf(to + length, size - length, "%sits own threads", length ? ", " : "");
+        length +=
+            (size_t)snprintf(to + length, size - length, "%sits own threads", length ? ", " : "");
     if (c->threads > 0)
         length += (size_t)snprintf(to + length, size - length, "%s%d thread%s", length ? ", " : "",
                                    c->threads, c->threads == 1 ? "" : "s");
@@ -87,12 +87,19 @@ static void add_ratio(const page *p, table *t, size_t index) {
     bool told = found->time.verdict == RATIO_LARGER || found->time.verdict == RATIO_SMALLER;
     if (!told) table_add(t, "%s", verdict);
     else if (found->relation == RELATION_SCHEDULE) table_add(t, "%s than fixed", verdict);
-    else if (found->relation == RELATION_OPTIMIZE) table_add(t, "%s than level %d", verdict, to->optimize);
-    else if (found->relation == RELATION_ENGINE) table_add(t, "%s than %s", verdict, engine_of(p, to));
-    else table_add(t, "%s than %s", verdict, to->engine == BENCH_NONE ? to->operation : engine_of(p, to));
+    else if (found->relation == RELATION_OPTIMIZE)
+        table_add(t, "%s than level %d", verdict, to->optimize);
+    else if (found->relation == RELATION_ENGINE)
+        table_add(t, "%s than %s", verdict, engine_of(p, to));
+    else if (found->relation == RELATION_MODEL)
+        table_add(t, "%s than %s", verdict, p->r->models[to->model].name);
+    else
+        table_add(t, "%s than %s", verdict,
+                  to->engine == BENCH_NONE ? to->operation : engine_of(p, to));
 }
 
-/* ---- head ------------------------------------------------------------------------------------------ */
+/* ---- head
+ * ------------------------------------------------------------------------------------------ */
 
 /* Names come from files: nothing in them that a terminal or a Markdown reader would obey. */
 static void put_plain(const page *p, const char *line) {
@@ -153,11 +160,12 @@ static void put_head(const page *p) {
     if (p->r->interrupted) put_fact(p, "interrupted", "what was measured until then");
 }
 
-/* ---- load ------------------------------------------------------------------------------------------ */
+/* ---- load
+ * ------------------------------------------------------------------------------------------ */
 
 static void load_times(page *p) {
-    static const char *const headings[] = {"name", "per second", "average", "deviation", "median",
-                                           "99th %"};
+    static const char *const headings[] = {"name",      "per second", "average",
+                                           "deviation", "median",     "99th %"};
     table t;
     heading(p, "Time");
     table_start(&t, 1, headings, COUNT(headings));
@@ -186,13 +194,17 @@ static int by_mean(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Cases of one operation from the fastest on, each with how many times slower it is. */
-static void compare_operation(page *p, const char *operation, ranked *order) {
+/* Cases of one operation, or programs of one model, from the fastest on, each with how many times
+ * slower it is. A command that names no model stands with the first. */
+static void compare_cases(page *p, const char *operation, size_t model, const char *title,
+                          ranked *order) {
     static const char *const headings[] = {"name", "per second", "", ""};
     size_t count = 0;
     for (size_t i = 0; i < p->r->case_count; i++) {
         statistics s;
-        bool wanted = !operation || strcmp(p->r->cases[i].operation, operation) == 0;
+        const bench_case *c = &p->r->cases[i];
+        bool wanted = operation ? strcmp(c->operation, operation) == 0
+                                : c->model == model || (c->model == BENCH_NONE && model == 0);
         if (wanted && bench_statistics(&p->r->cases[i], METRIC_TIME, &s))
             order[count++] = (ranked){i, s.mean};
     }
@@ -200,7 +212,7 @@ static void compare_operation(page *p, const char *operation, ranked *order) {
     char line[200];
     table t;
     qsort(order, count, sizeof *order, by_mean);
-    snprintf(line, sizeof line, operation ? "Comparison: %s" : "Comparison", operation);
+    snprintf(line, sizeof line, title[0] ? "Comparison: %s" : "Comparison", title);
     heading(p, line);
     table_start(&t, 1, headings, COUNT(headings));
     for (size_t i = 0; i < count; i++) {
@@ -208,8 +220,9 @@ static void compare_operation(page *p, const char *operation, ranked *order) {
         bench_case_label(p->r, order[i].index, false, name, sizeof name);
         table_add(&t, "%s", name);
         table_add(&t, "%s", count_text(1e9 / order[i].mean).text);
-        if (i) table_add(&t, "%.*f× slower", decimals_of(order[i].mean / order[0].mean),
-                         order[i].mean / order[0].mean);
+        if (i)
+            table_add(&t, "%.*f× slower", decimals_of(order[i].mean / order[0].mean),
+                      order[i].mean / order[0].mean);
         else table_add(&t, "%s", "");
         if (i) table_add(&t, "+%s", time_text(order[i].mean - order[0].mean).text);
         else table_add(&t, "%s", "");
@@ -228,18 +241,22 @@ static void put_comparison(page *p) {
         bool seen = false;
         for (size_t k = 0; k < i; k++)
             seen |= strcmp(p->r->cases[k].operation, p->r->cases[i].operation) == 0;
-        if (!seen) compare_operation(p, p->r->cases[i].operation, order);
+        const char *operation = p->r->cases[i].operation;
+        if (!seen) compare_cases(p, operation, BENCH_NONE, operation, order);
     }
-    if (p->r->what == BENCH_PROGRAM) compare_operation(p, NULL, order);
+    size_t models = p->r->model_count;
+    for (size_t m = 0; m < (models ? models : 1) && p->r->what == BENCH_PROGRAM; m++)
+        compare_cases(p, NULL, m, models > 1 ? p->r->models[m].name : "", order);
     free(order);
 }
 
 static void load_memory(page *p) {
-    static const char *const headings[] = {"name", "", "average", "deviation", "median", "99th %",
-                                           "most"};
+    static const char *const headings[] = {"name",   "",       "average", "deviation",
+                                           "median", "99th %", "most"};
     static const bench_metric metrics[] = {METRIC_HEAP_PEAK, METRIC_RSS_PEAK};
     table t;
-    heading(p, "Memory (heap: through the allocator; resident: the whole process, off-heap included)");
+    heading(p,
+            "Memory (heap: through the allocator; resident: the whole process, off-heap included)");
     table_start(&t, 2, headings, COUNT(headings));
     for (size_t i = 0; i < p->r->case_count; i++)
         for (size_t m = 0; m < COUNT(metrics); m++) {
@@ -258,7 +275,8 @@ static void load_memory(page *p) {
     finish(p, &t);
 }
 
-/* ---- run ------------------------------------------------------------------------------------------- */
+/* ---- run
+ * ------------------------------------------------------------------------------------------- */
 
 static void run_row(page *p, table *t, size_t index) {
     const bench_case *c = &p->r->cases[index];
@@ -267,7 +285,7 @@ static void run_row(page *p, table *t, size_t index) {
     if (!bench_statistics(c, METRIC_TIME, &s)) return;
     put_setting(c, setting, sizeof setting);
     table_add(t, "%s", setting);
-    table_add(t, "%s%s", engine_of(p, c), c->inexact ? " (inexact)" : "");
+    table_add(t, "%s", engine_of(p, c));
     table_add(t, "%s", time_text(s.median).text);
     table_add(t, "±%s", time_text(s.mad).text);
     table_add(t, "%s", time_text(s.p99).text);
@@ -277,8 +295,8 @@ static void run_row(page *p, table *t, size_t index) {
 }
 
 static void run_tables(page *p) {
-    static const char *const headings[] = {"setting", "engine", "median", "MAD", "99th %", "best",
-                                           "items/s", "ratio (95 %)", ""};
+    static const char *const headings[] = {"setting", "engine",  "median",       "MAD", "99th %",
+                                           "best",    "items/s", "ratio (95 %)", ""};
     for (size_t m = 0; m < p->r->model_count; m++) {
         table t;
         heading(p, p->r->models[m].name);
@@ -290,8 +308,8 @@ static void run_tables(page *p) {
 }
 
 static void run_start(page *p) {
-    static const char *const headings[] = {"case", "start", "load", "first run", "then (median)",
-                                           "ready", "loaded", "peak"};
+    static const char *const headings[] = {"case",          "start", "load",   "first run",
+                                           "then (median)", "ready", "loaded", "peak"};
     table t;
     heading(p, "From the start of the process to the first result, and its resident memory");
     table_start(&t, 1, headings, COUNT(headings));
@@ -313,11 +331,13 @@ static void run_start(page *p) {
     finish(p, &t);
 }
 
-/* ---- program ---------------------------------------------------------------------------------------- */
+/* ---- program
+ * ---------------------------------------------------------------------------------------- */
 
 static void program_times(page *p) {
-    static const char *const headings[] = {"program", "mean", "deviation", "median", "least", "most",
-                                           "user", "system", "peak resident", "ratio (95 %)", ""};
+    static const char *const headings[] = {"program",       "mean",         "deviation", "median",
+                                           "least",         "most",         "user",      "system",
+                                           "peak resident", "ratio (95 %)", ""};
     table t;
     heading(p, "Whole processes");
     table_start(&t, 1, headings, COUNT(headings));
@@ -340,6 +360,31 @@ static void program_times(page *p) {
         table_add(&t, "%s", time_text(system.mean).text);
         table_add(&t, "%s", bytes_text(peak.max).text);
         add_ratio(p, &t, i);
+    }
+    finish(p, &t);
+}
+
+static void program_start(page *p) {
+    static const char *const headings[] = {"program", "start", "load", "run", "rest", "whole"};
+    table t;
+    bool any = false;
+    for (size_t i = 0; i < p->r->case_count; i++) any |= !isnan(p->r->cases[i].first_ns);
+    if (!any) return;
+    heading(p, "Where the time goes (medians; rest: inputs, results, exit)");
+    table_start(&t, 1, headings, COUNT(headings));
+    for (size_t i = 0; i < p->r->case_count; i++) {
+        const bench_case *c = &p->r->cases[i];
+        statistics s;
+        char name[400];
+        if (isnan(c->first_ns) || !bench_statistics(c, METRIC_TIME, &s)) continue;
+        double rest = s.median - c->start_ns - c->load_ns - c->first_ns;
+        bench_case_label(p->r, i, false, name, sizeof name);
+        table_add(&t, "%s", name);
+        table_add(&t, "%s", time_text(c->start_ns).text);
+        table_add(&t, "%s", time_text(c->load_ns).text);
+        table_add(&t, "%s", time_text(c->first_ns).text);
+        table_add(&t, "%s", time_text(rest > 0 ? rest : 0).text);
+        table_add(&t, "%s", time_text(s.median).text);
     }
     finish(p, &t);
 }
@@ -373,7 +418,8 @@ static void program_counters(page *p) {
     }
 }
 
-/* ---- foot -------------------------------------------------------------------------------------------- */
+/* ---- foot
+ * -------------------------------------------------------------------------------------------- */
 
 static void put_baseline(page *p) {
     static const char *const headings[] = {"case", "before", "now", "ratio (95 %)", ""};
@@ -441,6 +487,7 @@ static bool write_page(const bench_results *r, FILE *out, bool markdown) {
     } else if (r->case_count) {
         program_times(&p);
         put_comparison(&p);
+        program_start(&p);
         program_counters(&p);
     }
     put_baseline(&p);

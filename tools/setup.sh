@@ -176,9 +176,10 @@ for group in "$@"; do
 done
 
 install_packages "${packages[@]}"
-# In a shell of its own, which alone ends where something cannot be installed.
-if ((${#optional[@]})) && ! (install_packages "${optional[@]}"); then
-    echo "setup.sh: going on without ${optional[*]}" >&2
-fi
+# One by one, so that one that is missing does not take the others along, and each in a shell of its own,
+# which alone ends where something cannot be installed.
+for package in "${optional[@]}"; do
+    (install_packages "$package") || echo "setup.sh: going on without ${package%%=*}" >&2
+done
 if ((need_venv)); then make_venv "$venv" "$requirements" install_all; fi
 if ((need_peers)); then make_venv "$peers_venv" "$peers_requirements" install_each; fi

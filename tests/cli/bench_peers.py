@@ -51,6 +51,7 @@ for line in sys.stdin:
 PEERS = {
     "good": {"label": "A good one"},
     "wrong": {"off": "1"},
+    "near": {"off": "0.01"},  # a thousandth of the largest value, and more than the tolerance
     "absent": {"start": "print(json.dumps({'error': 'no module is called absent'})); sys.exit(1)"},
     "dies": {"run": "os.kill(os.getpid(), 9)"},
     "strict": {"strict": "yes"},

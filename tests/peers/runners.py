@@ -21,11 +21,13 @@ interpreter.need(["onnx", "numpy"], paths.VENV_PYTHON, "tools/setup.sh python")
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from PIL import Image  # noqa: E402
 
 import protocol  # noqa: E402
 
 RUNNERS = ROOT / "bench" / "peers" / "runners"
 KNOWN = ("mnn", "ncnn", "onnxruntime", "openvino", "rust_ort", "torch", "tract")
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 WRITERS = ("onnxruntime", "openvino", "rust_ort", "sardonyx", "torch")  # that write models
 
 
@@ -113,6 +115,7 @@ def converse(checks, runner, folder, model, shape, want, engine):
     runner.ask("load", file, 0, facts)  # once more, with its own number of threads: inputs stay
     runner.ask("run", "b", 1)
     equal(checks, runner, folder / "again", want)
+    pictures(checks, runner, folder, shape)
     memory = runner.ask("memory")
     checks.that(memory["peak"] >= memory["rss"] > 0, f"memory answers {memory}")
     save(checks, runner, file, facts, folder / "saved", engine)
@@ -124,6 +127,28 @@ def equal(checks, runner, folder, want):
     got = np.load(folder / "0.npy")
     checks.that(got.shape == want.shape and np.allclose(got, want, rtol=1e-3, atol=1e-4),
                 f"outputs differ by {np.abs(got - want).max() if got.shape == want.shape else got.shape}")
+
+
+def pictures(checks, runner, folder, shape):
+    """A picture that is made into the input gives what the same tensor gives."""
+    pixels = np.random.default_rng(2).integers(0, 256, (shape[2] + 8, shape[3] + 3, 3), "uint8")
+    Image.fromarray(pixels).save(folder / "picture.png")
+    cut = pixels[4:4 + shape[2], 2:2 + shape[3]].astype(np.float32).transpose(2, 0, 1)
+    mean, std = (np.array(values, np.float32).reshape(3, 1, 1) for values in (MEAN, STD))
+    ((cut * np.float32(1 / 255) - mean) / std).tofile(folder / "picture.bin")
+    dims = ",".join(map(str, shape))
+    words = (f"resize=off crop={shape[2]}x{shape[3]} interpolation=bilinear channels=rgb layout=nchw "
+             f"scale=1/255 mean={','.join(map(str, MEAN))} std={','.join(map(str, STD))}")
+    runner.ask("input", "tensor", "input", "float32", dims, folder / "picture.bin")
+    runner.ask("run", "tensor", 1)
+    runner.ask("output", folder / "tensor")
+    given = runner.ask("image", "picture", "input", "float32", dims, words, folder / "picture.png")
+    checks.that(given["bytes"] == 4 * int(np.prod(shape)), f"image answers {given}")
+    ran = runner.ask("run", "picture,tensor,picture", 1)
+    checks.that(len(ran["ns"]) == 3, f"run answers {ran}")
+    equal(checks, runner, folder / "picture", np.load(folder / "tensor" / "0.npy"))
+    runner.ask("image", "none", "input", "float32", dims, words, folder / "none.png")
+    checks.refuses(runner, "run", "none", 1)
 
 
 def save(checks, runner, file, facts, target, engine):

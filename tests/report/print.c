@@ -82,7 +82,8 @@ static void fill_run(bench_results *r) {
     size_t big = model(r, "build/models/big_\"net\".onnx", 178e6, 344);
     bench_add_engine(r, "sardonyx", "Sardonyx", "0.1.0");
     bench_add_engine(r, "onnxruntime", "ONNX Runtime", "1.31.1");
-    bench_set_text(r, &r->command, "sardonyx bench small.onnx big.onnx --batch 1,8 --against ort,mnn");
+    bench_set_text(r, &r->command,
+                   "sardonyx bench small.onnx big.onnx --batch 1,8 --against ort,mnn");
     for (int64_t batch = 1; batch <= 8; batch += 7) {
         size_t ours = run_case(r, small, 0, batch, 3, 4e6 * (double)batch);
         size_t plain = run_case(r, small, 0, batch, 0, 9e6 * (double)batch);
@@ -95,6 +96,10 @@ static void fill_run(bench_results *r) {
     r->cases[turns].alternating = true;
     bench_add_ratio(r, turns, 3, RELATION_SCHEDULE);
     size_t large = run_case(r, big, 0, 1, 3, 61e6);
+    size_t fixed = model(r, "build/models/fixed/small.onnx", 14.2e6, 105);
+    size_t narrow = run_case(r, fixed, 0, 1, 3, 3.6e6);
+    r->cases[narrow].group = r->cases[0].group;
+    bench_add_ratio(r, narrow, 0, RELATION_MODEL);
     bench_add_skipped(r, "MNN", "", "", "ModuleNotFoundError: No module named 'MNN'",
                       "tools/setup.sh peers");
     bench_add_skipped(r, "ONNX Runtime", "big_\"net\"", "batch 1, 1 thread",
@@ -130,9 +135,15 @@ static void fill_program(bench_results *r) {
         double scale = engine ? 8 : 1;
         r->cases[at].batch = r->cases[at].threads = 1;
         r->cases[at].group = 0;
+        r->cases[at].start_ns = 2e6 * scale;
+        r->cases[at].load_ns = 9e6 * scale;
+        r->cases[at].first_ns = 12e6;
         times(r, at, 25e6 * scale, 6);
         memory(r, at, 0, 30e6 * scale);
         for (uint32_t i = 0; i < 6; i++) {
+            bench_add_sample(r, at, METRIC_START, i, 2e6 * scale);
+            bench_add_sample(r, at, METRIC_LOAD, i, 9e6 * scale);
+            bench_add_sample(r, at, METRIC_FIRST, i, 12e6);
             bench_add_sample(r, at, METRIC_USER, i, 20e6 * scale);
             bench_add_sample(r, at, METRIC_SYSTEM, i, 4e6 * scale);
             bench_add_sample(r, at, METRIC_CPUS, i, 0.96);
@@ -160,8 +171,10 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         bool (*write)(const bench_results *r, FILE *out);
-    } printers[] = {{"json", bench_write_json}, {"csv", bench_write_csv},
-                 {"markdown", bench_write_markdown}, {"text", bench_write_text}};
+    } printers[] = {{"json", bench_write_json},
+                    {"csv", bench_write_csv},
+                    {"markdown", bench_write_markdown},
+                    {"text", bench_write_text}};
     static void (*const fillers[])(bench_results *) = {fill_load, fill_run, fill_program};
     bench_results r;
     for (int what = 0; argc == 3 && what < BENCH_WHAT_COUNT; what++) {

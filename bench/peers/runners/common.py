@@ -8,7 +8,8 @@ An adapter is a class with
     version              text
     convert(path, folder, options)   if there is one: makes the file to load; returns its path
     load(path, threads, options)   threads 0: its own choice; options: the texts after the threads
-    prepare(arrays)      input name -> array; returns whatever run() needs
+    prepare(arrays)      input name -> array; returns whatever run() needs. Where an input is made from
+                         pictures it is called in every run, within the time
     run(prepared)        one inference, the only thing that is timed
     before(prepared)     if there is one: what has to be done before each run, not timed
     outputs()            the latest results, a list of arrays
@@ -26,7 +27,7 @@ import platform
 import sys
 import time
 
-COMMANDS = ("load", "convert", "input", "run", "output", "save", "memory")
+COMMANDS = ("load", "convert", "input", "image", "run", "output", "save", "memory")
 
 
 def memory():
@@ -44,7 +45,7 @@ class Session:
     def __init__(self, make, adapter, numpy):
         self.make, self.adapter, self.numpy = make, adapter, numpy
         self.loaded = False
-        self.arrays, self.prepared = {}, {}  # by key
+        self.arrays, self.prepared, self.pictures = {}, {}, {}  # by key
 
     def _options(self, texts):
         given = dict(text.split("=", 1) for text in texts)
@@ -81,7 +82,26 @@ class Session:
         array = self.numpy.fromfile(file, dtype=dtype).reshape(shape)
         self.arrays.setdefault(key, {})[name] = array
         self.prepared.pop(key, None)
+        self.pictures.get(key, {}).pop(name, None)
         return {"bytes": array.nbytes}
+
+    def image(self, key, name, dtype, dims, preset, *files):
+        import pictures
+        shape = [int(size) for size in dims.split(",")]
+        made = pictures.Pictures(preset, dtype, shape, files, self.numpy)
+        self.pictures.setdefault(key, {})[name] = made
+        self.arrays.setdefault(key, {})[name] = made.batch
+        self.prepared.pop(key, None)
+        return {"bytes": made.batch.nbytes}
+
+    def _run_pictures(self, key):
+        """From the files to the results."""
+        for made in self.pictures[key].values():
+            made.fill()
+        prepared = self.adapter.prepare(self.arrays[key])
+        if hasattr(self.adapter, "before"):
+            self.adapter.before(prepared)
+        self.adapter.run(prepared)
 
     def run(self, keys, times):
         """`times` times through the keys, in their order."""
@@ -89,16 +109,19 @@ class Session:
         if not self.loaded:
             raise ValueError("nothing is loaded")
         for key in order:
-            if key not in self.prepared:
+            if key not in self.prepared and not self.pictures.get(key):
                 self.prepared[key] = self.adapter.prepare(self.arrays[key])
         taken, before = [], getattr(self.adapter, "before", None)
         for _ in range(int(times)):
             for key in order:
-                prepared = self.prepared[key]
-                if before:
+                prepared = self.prepared.get(key)
+                if before and prepared is not None:
                     before(prepared)
                 start = time.monotonic_ns()
-                self.adapter.run(prepared)
+                if prepared is None:
+                    self._run_pictures(key)
+                else:
+                    self.adapter.run(prepared)
                 taken.append(time.monotonic_ns() - start)
         return {"ns": taken, **memory()}
 

@@ -23,7 +23,7 @@ class Adapter:
         import numpy
         self.library, self.numpy = MNN, numpy
         self.version = importlib.metadata.version("MNN")
-        self.interpreter = self.session = self.inputs = self.bound = None
+        self.interpreter = self.session = self.inputs = self.bound = self.sizes = None
 
     def convert(self, path, folder, options):
         converter = os.path.join(os.path.dirname(sys.executable), "mnnconvert")
@@ -50,12 +50,14 @@ class Adapter:
         return hosts
 
     def _bind(self, hosts):
-        inputs = self.interpreter.getSessionInputAll(self.session)
-        for name, (shape, _) in hosts.items():
-            self.interpreter.resizeTensor(inputs[name], shape)
-        self.interpreter.resizeSession(self.session)
-        self.inputs = self.interpreter.getSessionInputAll(self.session)
-        self.bound = hosts
+        sizes = {name: shape for name, (shape, _) in hosts.items()}
+        if sizes != self.sizes:
+            inputs = self.interpreter.getSessionInputAll(self.session)
+            for name, shape in sizes.items():
+                self.interpreter.resizeTensor(inputs[name], shape)
+            self.interpreter.resizeSession(self.session)
+            self.inputs = self.interpreter.getSessionInputAll(self.session)
+        self.bound, self.sizes = hosts, sizes
 
     def before(self, prepared):
         """Each time: a run may use the memory of the inputs for something else."""

@@ -3,7 +3,7 @@
 mkdir peers
 "$PYTHON" "$HERE/bench_peers.py" peers
 "$SARDONYX" bench linear.onnx --batch 2 --warmup 0 --time 0 --rounds 3 --peers peers \
-    --against good,wrong,absent,dies,nowhere,strict --optimize 3,1 --json out.json > out.txt
+    --against good,wrong,near,absent,dies,nowhere,strict --optimize 3,1 --json out.json > out.txt
 echo "exit $?"
 "$PYTHON" "$HERE/bench_facts.py" out.json
 "$SARDONYX" bench linear.onnx --what load --warmup 0 --time 0 --memory 0 --rounds 3 --peers peers \

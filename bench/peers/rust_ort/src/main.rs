@@ -3,6 +3,8 @@
 
 mod answer;
 mod npy;
+mod pictures;
+mod resample;
 mod tensors;
 
 use std::io::{BufRead, Write};
@@ -13,14 +15,21 @@ use answer::{failure, Answer};
 use ort::environment::Environment;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{Session, SessionInputValue};
+use pictures::Pictures;
 use tensors::{Input, Output};
 
 type Outcome = Result<Answer, String>;
 
+/// An input as it was given: ready, or to be made in every run.
+enum Given {
+    Tensor(Input),
+    Pictures(Pictures),
+}
+
 /// The inputs of one choice of sizes, by the key that commands call it by.
 struct InputSet {
     key: String,
-    inputs: Vec<(String, Input)>,
+    inputs: Vec<(String, Given)>,
 }
 
 struct Runner {
@@ -41,6 +50,11 @@ fn elapsed_ns(start: Instant) -> i64 {
 
 fn number(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("'{text}' is not a number"))
+}
+
+fn shape_of(dims: &str) -> Result<Vec<i64>, String> {
+    let sizes = dims.split(',').filter(|size| !size.is_empty());
+    sizes.map(|size| number(size).map(|n| n as i64)).collect()
 }
 
 fn level(text: &str) -> Result<GraphOptimizationLevel, String> {
@@ -96,23 +110,32 @@ impl Runner {
         let [key, name, dtype, dims, file] = fields else {
             return Err("input: expected a key, name, type, sizes and a file".into());
         };
-        let shape = dims
-            .split(',')
-            .filter(|size| !size.is_empty())
-            .map(|size| number(size).map(|n| n as i64))
-            .collect::<Result<Vec<_>, _>>()?;
         let bytes = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;
         let count = bytes.len();
-        let tensor = Input::new(dtype, shape, bytes)?;
-        if !self.sets.iter().any(|set| set.key == *key) {
-            self.sets.push(InputSet { key: key.to_string(), inputs: Vec::new() });
-        }
-        for set in self.sets.iter_mut().filter(|set| set.key == *key) {
-            set.inputs.retain(|(known, _)| known != name);
-            set.inputs.push((name.to_string(), tensor));
-            break;
-        }
+        let tensor = Input::new(dtype, shape_of(dims)?, bytes)?;
+        self.keep(key, name, Given::Tensor(tensor));
         Ok(Answer::new().integer("bytes", count as i64))
+    }
+
+    /// image KEY NAME TYPE DIMS PRESET FILE..: made from the files in every run.
+    fn image(&mut self, fields: &[&str]) -> Outcome {
+        let [key, name, dtype, dims, words, files @ ..] = fields else {
+            return Err("image: expected a key, name, type, sizes, words and files".into());
+        };
+        let pictures = Pictures::new(words, dtype, shape_of(dims)?, files)?;
+        let count = 4 * pictures.shape.iter().product::<i64>();
+        self.keep(key, name, Given::Pictures(pictures));
+        Ok(Answer::new().integer("bytes", count))
+    }
+
+    fn keep(&mut self, key: &str, name: &str, given: Given) {
+        let place = self.sets.iter().position(|set| set.key == key).unwrap_or_else(|| {
+            self.sets.push(InputSet { key: key.to_string(), inputs: Vec::new() });
+            self.sets.len() - 1
+        });
+        let inputs = &mut self.sets[place].inputs;
+        inputs.retain(|(known, _)| known != name);
+        inputs.push((name.to_string(), given));
     }
 
     /// run KEY,KEY.. N: N times through the keys, in their order.
@@ -130,12 +153,20 @@ impl Runner {
         let mut taken = Vec::with_capacity(rounds * order.len());
         for round in 0..rounds {
             for (place, &index) in order.iter().enumerate() {
-                let values: Vec<(&str, SessionInputValue)> = self.sets[index]
-                    .inputs
-                    .iter()
-                    .map(|(name, input)| (name.as_str(), input.value()))
-                    .collect();
+                let inputs = &self.sets[index].inputs;
+                let mut values: Vec<(&str, SessionInputValue)> = Vec::with_capacity(inputs.len());
+                for (name, given) in inputs {
+                    if let Given::Tensor(input) = given {
+                        values.push((name.as_str(), input.value()));
+                    }
+                }
                 let start = Instant::now();
+                for (name, given) in inputs {
+                    if let Given::Pictures(pictures) = given {
+                        let made = Input::from_values(pictures.shape.clone(), pictures.values()?)?;
+                        values.push((name.as_str(), made.into_value()));
+                    }
+                }
                 let results = session.run(values).map_err(text_of)?;
                 taken.push(elapsed_ns(start));
                 if round + 1 == rounds && place + 1 == order.len() {
@@ -181,6 +212,7 @@ impl Runner {
         match fields[0] {
             "load" => self.load(&fields[1..]),
             "input" => self.input(&fields[1..]),
+            "image" => self.image(&fields[1..]),
             "run" => self.run(&fields[1..]),
             "output" => self.output(&fields[1..]),
             "save" => self.save(&fields[1..]),

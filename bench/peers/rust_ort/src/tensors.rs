@@ -38,8 +38,18 @@ impl Input {
         }
     }
 
+    pub fn from_values(shape: Vec<i64>, values: Vec<f32>) -> Result<Self, String> {
+        Tensor::from_array((shape, values))
+            .map(|tensor| Input(tensor.into_dyn()))
+            .map_err(|problem| problem.to_string())
+    }
+
     pub fn value(&self) -> SessionInputValue<'_> {
         (&self.0).into()
+    }
+
+    pub fn into_value(self) -> SessionInputValue<'static> {
+        self.0.into()
     }
 }
 
