@@ -5,16 +5,11 @@
 #include <string.h>
 
 #include "kernels/gemm.h"
-#include "ops/conv.h"
+#include "ops/conv_transpose.h"
 
-typedef struct params {
-    sdx_conv_params conv;
-    const int64_t *output_padding; /* one per spatial axis, or NULL */
-    const int64_t *output_shape;   /* the spatial axes, or NULL */
-} params;
+typedef sdx_conv_transpose_params params;
 
-static sdx_status prepare(sdx_prep *prep) {
-    params *p = prep->params;
+sdx_status sdx_conv_transpose_prepare(sdx_prep *prep, params *p) {
     SDX_TRY(sdx_conv_prepare(prep, &p->conv));
     sdx_window_attrs *window = &p->conv.window;
     SDX_TRY(sdx_window_attr(prep, window, "output_padding", 1, 0, &p->output_padding));
@@ -39,6 +34,10 @@ static sdx_status prepare(sdx_prep *prep) {
     return SDX_STATUS_OK;
 }
 
+static sdx_status prepare(sdx_prep *prep) {
+    return sdx_conv_transpose_prepare(prep, prep->params);
+}
+
 /* ---- infer ----------------------------------------------------------------------------------- */
 
 /* stride * (in - 1) + output_padding + (kernel - 1) * dilation + 1: the axis before pads cut it. */
@@ -54,8 +53,8 @@ static sdx_expr full_dim(sdx_infer *inf, const params *p, int32_t axis, sdx_expr
     return sdx_inf_add(inf, sdx_inf_add(inf, steps, wide), sdx_expr_const(extra));
 }
 
-static sdx_status out_dim(sdx_infer *inf, const params *p, int32_t axis, sdx_expr in,
-                          sdx_expr kernel, sdx_expr *out) {
+sdx_status sdx_conv_transpose_out_dim(sdx_infer *inf, const params *p, int32_t axis, sdx_expr in,
+                                      sdx_expr kernel, sdx_expr *out) {
     const sdx_window_attrs *window = &p->conv.window;
     if (sdx_expr_is_const(kernel) &&
         (sdx_expr_value(kernel) < 1 || sdx_expr_value(kernel) > INT32_MAX))
@@ -148,7 +147,8 @@ static sdx_status infer(sdx_infer *inf) {
     for (int32_t a = 0; a < out_rank - 2; a++) {
         sdx_expr taps = sdx_infer_dim(inf, 1, a + 2);
         if (p->conv.window.kernel) taps = sdx_expr_const(p->conv.window.kernel[a]);
-        SDX_TRY(out_dim(inf, p, a, sdx_infer_dim(inf, 0, a + 2), taps, &dims[a + 2]));
+        SDX_TRY(sdx_conv_transpose_out_dim(inf, p, a, sdx_infer_dim(inf, 0, a + 2), taps,
+                                           &dims[a + 2]));
     }
     SDX_TRY(sdx_infer_set_shape(inf, 0, out_rank, dims));
     sdx_infer_half_scratch(inf);
@@ -168,10 +168,10 @@ typedef struct job {
 } job;
 
 /* Pads follow from the wanted output where that is given: the doc of the operator has the rule. */
-static void resolve(const params *p, const sdx_tensor *x, const sdx_tensor *w, const sdx_tensor *y,
-                    sdx_window *window) {
+void sdx_conv_transpose_resolve(const params *p, int32_t axes, const int64_t *in,
+                                const int64_t *kernel, const int64_t *out, sdx_window *window) {
     const sdx_window_attrs *attrs = &p->conv.window;
-    sdx_window_resolve(attrs, x->rank - 2, y->dims + 2, w->dims + 2, x->dims + 2, window);
+    sdx_window_resolve(attrs, axes, out, kernel, in, window);
     bool same = attrs->auto_pad == SDX_PAD_SAME_UPPER || attrs->auto_pad == SDX_PAD_SAME_LOWER;
     if (!p->output_shape && !same) return;
     for (int32_t a = 0; a < window->rank; a++) {
@@ -246,7 +246,7 @@ static sdx_status body(sdx_call *call) {
     if (y->count == 0) return SDX_STATUS_OK;
     job j = {.dtype = x->dtype, .size = sdx_dtype_size(x->dtype)};
     size_t groups = (size_t)p->conv.group, batch = (size_t)x->dims[0];
-    resolve(p, x, w, y, &j.window);
+    sdx_conv_transpose_resolve(p, x->rank - 2, x->dims + 2, w->dims + 2, y->dims + 2, &j.window);
     j.maps = (size_t)w->dims[1];
     j.planes = (size_t)w->dims[0] / groups;
     layout l = plan(j.dtype, j.maps, j.window.kernel_count, j.planes);

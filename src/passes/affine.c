@@ -1,7 +1,7 @@
 /* affine.c - pass: y = x * scale + shift for each channel, where x is what a Conv, ConvTranspose, Gemm or
  * MatMul with constant weights makes, goes into the weights and the bias: BatchNormalization outside
  * training, and Mul, Div, Add and Sub with constants. Computed in double. Layouts and products that other
- * passes have chosen by then (sardonyx:Conv, sardonyx:MatMul) take them too. */
+ * passes have chosen by then (sardonyx:Conv, sardonyx:ConvTranspose, sardonyx:MatMul) take them too. */
 #include <math.h>
 #include <string.h>
 
@@ -60,20 +60,24 @@ static bool find_product(const sdx_rewrite *r, const sdx_node *node, host *h) {
     return !gemm || node->version >= 7;
 }
 
-/* sardonyx:Conv and sardonyx:MatMul, as long as their tail is empty. */
-static bool find_fused(const sdx_rewrite *r, const sdx_node *node, host *h) {
+/* sardonyx:Conv, sardonyx:ConvTranspose and sardonyx:MatMul, as long as their tail is empty. */
+static bool find_fused(const sdx_rewrite *r, const sdx_node *node, bool conv, host *h) {
     const sdx_const *w = sdx_constant_of(r, h->weights);
-    bool conv = strcmp(node->op_type, "Conv") == 0;
-    bool turned = conv || sdx_node_int(node, "transposed", 0) != 0;
     if (sdx_node_input(node, 3) != SDX_NONE || sdx_node_int(node, "act", SDX_ACT_NONE)) return false;
-    h->op = conv ? "sardonyx:Conv" : "sardonyx:MatMul";
     h->last = true;
+    if (conv) {
+        if (!find_conv(r, node, h)) return false;
+        h->op = strcmp(node->op_type, "Conv") == 0 ? "sardonyx:Conv" : "sardonyx:ConvTranspose";
+        return true;
+    }
+    bool turned = sdx_node_int(node, "transposed", 0) != 0;
+    h->op = "sardonyx:MatMul";
     h->groups = 1;
     h->channels = w->dims[turned ? 0 : 1];
     h->outer = turned ? 1 : (size_t)w->dims[0];
     h->inner = turned ? sdx_dims_product(w->dims, 1, w->rank) : 1;
-    h->packs = !conv;
-    h->factors = h->packs ? sdx_node_input(node, 4) : SDX_NONE;
+    h->packs = true;
+    h->factors = sdx_node_input(node, 4);
     return true;
 }
 
@@ -104,7 +108,7 @@ static bool find_host(sdx_rewrite *r, sdx_id value, host *h) {
     h->dtype = w->dtype;
     if (w->dtype != SDX_DTYPE_FLOAT32 && w->dtype != SDX_DTYPE_FLOAT64) return false;
     if (w->count > LARGEST) return false;
-    if (!(fused ? find_fused(r, node, h)
+    if (!(fused ? find_fused(r, node, conv, h)
                 : conv ? find_conv(r, node, h) : find_product(r, node, h)))
         return false;
     /* A bias for each channel, or one for all. */

@@ -7,6 +7,7 @@
  * Transposes in the model that say just this become nothing: their result is the twin. */
 #include <string.h>
 
+#include "kernels/conv_transpose.h"
 #include "passes/elementwise.h"
 #include "passes/passes.h"
 
@@ -104,6 +105,25 @@ static bool move_conv(layout *l, sdx_id id, const sdx_node *node) {
     sdx_id out = node->outputs[0];
     sdx_id in[3] = {planar ? x : last_of(l, x), w, bias};
     moved(l, id, out, sdx_emit(b, "sardonyx:Conv", attrs, SDX_COUNT(attrs), in, 3));
+    return true;
+}
+
+/* Fewer maps, of a group or in all, would leave most of a vector empty: products over the planes, whose rows
+ * are maps times places of the kernel, do not. */
+#define LEAST_MAPS 8
+
+static bool move_conv_transpose(layout *l, sdx_id id, const sdx_node *node) {
+    sdx_id x = node->inputs[0], w = node->inputs[1], bias = sdx_node_input(node, 2);
+    const sdx_const *weights = sdx_constant_of(l->r, w);
+    if (!is_image(l, x) || !is_f32(l, x) || !weights || weights->rank != 4 || weights->count == 0 ||
+        (bias != SDX_NONE && !sdx_constant_of(l->r, bias)) ||
+        weights->dims[1] < LEAST_MAPS)
+        return false;
+    const sdx_attr *strides = sdx_node_attr(node, "strides", SDX_ATTR_INTS);
+    for (size_t i = 0; strides && i < strides->count; i++)
+        if (strides->as.ints[i] > SDX_CONV_TRANSPOSE_STRIDE) return false;
+    sdx_id in[3] = {last_of(l, x), w, bias}, out = node->outputs[0];
+    moved(l, id, out, sdx_emit(l->b, "sardonyx:ConvTranspose", node->attrs, node->attr_count, in, 3));
     return true;
 }
 
@@ -349,6 +369,7 @@ typedef struct mover {
 
 static const mover movers[] = {
     {"Conv", move_conv},
+    {"ConvTranspose", move_conv_transpose},
     {"BatchNormalization", move_batch_norm},
     {"Concat", move_concat},
     {"Split", move_split},

@@ -21,8 +21,8 @@ static bool has_tail(const sdx_rewrite *r, const sdx_node *node) {
     if (is_plain_conv(node))
         return sdx_value_at(r->module, node->outputs[0])->type.dtype == SDX_DTYPE_FLOAT32;
     if (!is_fused(node)) return false;
-    return strcmp(node->op_type, "Conv") == 0 || strcmp(node->op_type, "MatMul") == 0 ||
-           strcmp(node->op_type, "Affine") == 0;
+    return strcmp(node->op_type, "Conv") == 0 || strcmp(node->op_type, "ConvTranspose") == 0 ||
+           strcmp(node->op_type, "MatMul") == 0 || strcmp(node->op_type, "Affine") == 0;
 }
 
 static bool has_addend(const sdx_node *node) { return strcmp(node->op_type, "Affine") != 0; }

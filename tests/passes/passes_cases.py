@@ -360,6 +360,32 @@ fused("conv of constants", "y = Conv(k, w, b)", "Conv Transpose",
 fused("pools", "a = Conv<pads=[1,1,1,1]>(x, w) c = MaxPool<kernel_shape=[3,2], strides=[2,1], "
       "pads=[1,0,1,0]>(a) y = AveragePool<kernel_shape=[2,2], ceil_mode=1, strides=[2,2]>(c)",
       "Conv MaxPool AveragePool Transpose", constants=FEW)
+UP = {"w": draw(3, 9, 3, 2), "b": draw(9)}
+fused("transposed conv and its tail", "a = ConvTranspose<strides=[2,2], pads=[1,0,0,1], "
+      "output_padding=[1,0]>(x, w, b) y = Relu(a)", "Transpose ConvTranspose Transpose", constants=UP)
+fused("transposed conv between convs", "a = Conv(x, v) c = ConvTranspose<strides=[3,2]>(a, w, b) "
+      "d = LeakyRelu(c) y = Conv(d, u)", "Conv ConvTranspose Conv Transpose",
+      constants={**UP, "v": draw(3, 3, 1, 2), "u": draw(2, 9, 1, 1)})
+fused("transposed conv with dilation", "y = ConvTranspose<dilations=[2,3], strides=[2,2]>(x, w)",
+      "Transpose ConvTranspose Transpose", constants=UP)
+fused("transposed conv, padding by its size", "y = ConvTranspose<auto_pad=\"SAME_UPPER\", "
+      "strides=[2,2]>(x, w, b)", "Transpose ConvTranspose Transpose", constants=UP, reference=False)
+fused("transposed conv to a shape", "y = ConvTranspose<output_shape=[17,11], strides=[2,2]>(x, w, b)",
+      "Transpose ConvTranspose Transpose", constants=UP, reference=False)
+fused("transposed conv and a sum", "a = ConvTranspose<pads=[1,0,1,1]>(x, w) c = Conv(x, v) "
+      "y = Add(a, c)", "Transpose Conv ConvTranspose Transpose",
+      constants={**UP, "v": draw(9, 3, 1, 1)})
+fused("transposed conv of small groups stays", "y = ConvTranspose<group=3>(x, w)", "ConvTranspose",
+      constants={"w": draw(3, 2, 3, 3)}, reference=False)  # the reference has no groups of many maps
+fused("transposed conv to few maps stays", "y = ConvTranspose(x, w)", "ConvTranspose",
+      constants={"w": draw(3, 7, 3, 3)})
+fused("transposed conv of large groups and batch norm", "a = ConvTranspose<group=3, strides=[2,1]>(x, w) "
+      "y = BatchNormalization(a, s, b, m, v)", "Transpose ConvTranspose Transpose",
+      constants={"w": draw(3, 8, 3, 3), "s": draw(24, low=0.5), "b": draw(24), "m": draw(24),
+                 "v": draw(24, low=0.2)}, reference=False)
+fused("scale behind a transposed conv with its channels last", "a = ConvTranspose(x, w) "
+      "c = Transpose<perm=[0,2,3,1]>(a) y = Mul(c, s)", "Transpose ConvTranspose",
+      constants={**UP, "s": draw(9)})
 fused("resize by scales", "a = Conv(x, w) c = Resize<mode=\"nearest\">(a, , scales) y = Relu(c)",
       "Conv Resize Relu Transpose",
       constants={**FEW, "scales": np.array([1, 1, 2, 3], np.float32)})

@@ -4,34 +4,10 @@
  * usage: test_conv [--bench [THREADS [WAY]]] */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "drivers/driver.h"
 #include "kernels/conv.h"
-
-#define GUARD 16
-#define MARK  12345.0f
-
-static uint64_t state = 1;
-static float noise(void) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(state >> 40) / (double)(1 << 24) - 0.5);
-}
-
-static float *random_floats(size_t count) {
-    float *x = malloc((count + 1) * sizeof *x);
-    for (size_t i = 0; x && i < count; i++) x[i] = noise();
-    return x;
-}
-
-static double activation(const sdx_tail *t, double x) {
-    switch (t->act) {
-    case SDX_ACT_CLIP: return fmin(fmax(x, (double)t->a), (double)t->b);
-    case SDX_ACT_SWISH: return x / (1 + exp(-(double)t->a * x));
-    default: return x;
-    }
-}
 
 static double reference(const sdx_conv_shape *s, const float *x, const float *w, const float *bias,
                         size_t n, size_t oy, size_t ox, size_t m) {
@@ -162,12 +138,6 @@ static int check_all(sdx_pool *pool) {
     return wrong;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void time_layer(sdx_pool *pool, sdx_conv_shape s, sdx_conv_way way) {
     s.in_w = s.in_h;
     s.out_w = s.out_h;
@@ -217,23 +187,4 @@ static void bench(sdx_pool *pool, const char *only) {
     }
 }
 
-int main(int argc, char **argv) {
-    sdx_error error;
-    sdx_pool *pool = NULL;
-    const char *asked = getenv("SARDONYX_CPU"), *isa = sdx_kernels_get()->isa;
-    if (asked && strcmp(asked, "scalar") == 0) asked = "base";
-    if (asked && strcmp(asked, isa) != 0) {
-        printf("skipped: this machine or build has no %s\n", asked);
-        return 77;
-    }
-    bool timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
-    uint32_t threads = timing ? 1 : 2;
-    if (timing && argc > 2) threads = (uint32_t)atoi(argv[2]);
-    if (sdx_pool_create(&sdx_default_allocator, threads, &pool, &error) != SDX_STATUS_OK) return 2;
-    printf("%s, %u threads\n", isa, threads);
-    int wrong = 0;
-    if (timing) bench(pool, argc > 3 ? argv[3] : NULL);
-    else wrong = check_all(pool);
-    sdx_pool_release(pool);
-    return wrong != 0;
-}
+int main(int argc, char **argv) { return run_driver(argc, argv, check_all, bench); }
