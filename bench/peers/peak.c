@@ -2,7 +2,9 @@
  * chains are enough for two units of four or five cycles each, and fit every register file. */
 #include "peak.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 
 #if defined(__x86_64__)
@@ -51,20 +53,24 @@ static double neon(long rounds) {
 }
 #endif
 
-static double (*pick(const char **name))(long) {
+static bool wanted(const char *isa, const char *name) { return !isa || strcmp(isa, name) == 0; }
+
+static double (*pick(const char *isa, const char **name))(long) {
     *name = "none";
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f")) {
+    if (wanted(isa, "avx512") && __builtin_cpu_supports("avx512f")) {
         *name = "AVX-512";
         return avx512;
     }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (wanted(isa, "avx2") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         *name = "AVX2";
         return avx2;
     }
 #elif defined(__aarch64__)
-    *name = "NEON";
-    return neon;
+    if (wanted(isa, "neon")) {
+        *name = "NEON";
+        return neon;
+    }
 #endif
     return NULL;
 }
@@ -75,8 +81,8 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-double bench_peak(double seconds, const char **name) {
-    double (*loop)(long) = pick(name);
+double bench_peak(double seconds, const char *isa, const char **name) {
+    double (*loop)(long) = pick(isa, name);
     if (!loop) return 0;
     /* The best of many short stretches: whatever else the machine does can only slow one down. */
     double best = 0, end = now() + seconds;

@@ -17,7 +17,7 @@ enum { EXIT_USAGE = 2 };
 static bool do_peak(const char *command) {
     if (strcmp(command, "peak") != 0) return false;
     const char *name;
-    double rate = bench_peak(0.01, &name);
+    double rate = bench_peak(0.01, NULL, &name);
     printf("{\"flops\": %.6g, \"isa\": \"%s\"}\n", rate, name);
     return true;
 }

@@ -96,16 +96,20 @@ static void tiles_body(void *arg, size_t begin, size_t end) {
         const size_t first = piece / j->groups * BLOCK, count = min_size(j->m - first, BLOCK);
         const size_t p0 = piece % j->groups * j->group, p1 = min_size(p0 + j->group, j->panels);
         for (size_t i = 0; i < count; i++) rows[i] = j->a.data + (first + i) * j->a.row;
-        for (size_t p = p0; p < p1; p++) {
+        for (size_t p = p0, taken; p < p1; p += taken) {
             const size_t at = p * j->width, width = panel_width(j, at);
-            /* What the next panel adds to, since its sums cannot begin without. */
-            for (size_t i = 0; i < count && j->accumulate && p + 1 < j->panels; i++)
-                __builtin_prefetch(j->c + (first + i) * j->ldc + at + j->width, 1, 2);
+            /* Two panels at a time where tiles take them: half as many rows of A have to be near. */
+            const bool pair = j->kernels->pairs && p + 1 < p1 && j->n - at >= 2 * j->width;
+            taken = pair ? 2 : 1;
+            /* What the next panel adds to. */
+            for (size_t i = 0; i < count && j->accumulate && p + taken < j->panels; i++)
+                __builtin_prefetch(j->c + (first + i) * j->ldc + at + taken * j->width, 1, 2);
             const sdx_tiles tiles = {.rows = rows, .row_count = count, .taps = 1, .row_taps = 1,
                                      .depth = j->k,
                                      .panel = j->packed_b + at * j->k,
                                      .vectors = width / j->kernels->lanes,
-                                     .columns = min_size(j->n - at, width),
+                                     .pair = pair ? j->width * j->k : 0,
+                                     .columns = min_size(j->n - at, taken * width),
                                      .out = j->c + first * j->ldc + at,
                                      .out_stride = j->ldc,
                                      .add = j->accumulate};
@@ -127,7 +131,9 @@ static void run_block(sdx_pool *pool, job *j) {
         j->a = (sdx_f32_matrix){j->packed_a, j->k, 1};
     }
     const size_t rows = min_size(j->m, BLOCK), panel_work = rows * j->k * j->width;
-    j->group = min_size(PIECE / panel_work + 1, j->panels);
+    j->group = PIECE / panel_work + 1;
+    if (j->kernels->pairs) j->group += j->group % 2;
+    j->group = min_size(j->group, j->panels);
     j->groups = (j->panels + j->group - 1) / j->group;
     const size_t blocks = (j->m + BLOCK - 1) / BLOCK;
     sdx_parallel_for(pool, blocks * j->groups, 1, tiles_body, j);

@@ -1,110 +1,13 @@
-/* bench.c - how fast the kernels are, on one thread: products beside the peak of tiles whose
- * operands stay near, streams beside the measured speed of reading and copying. */
-#include "kernels/gemm.h"
+/* bench.c - how fast the kernels are, on one thread: functions, rows, pools, moves. Products have targets:
+ * bench_products.c. */
 #include "kernels/pool_nhwc.h"
 #include "kernels_test.h"
 
 #define BUDGET 0.15 /* seconds for each measurement */
 
 static const sdx_kernels *kernels;
-static double peak, reading;
 static float *large, *other; /* LARGE floats each: far beyond the caches */
 #define LARGE ((size_t)12 << 20)
-
-/* ---- the machine ----------------------------------------------------------------------------- */
-
-static void run_tiles(void *arg) { kernels->f32_tiles(arg); }
-
-static void bench_peak(void) {
-    enum { ROWS = 24, DEPTH = 256 };
-    static float a[ROWS * DEPTH], panel[DEPTH * 64], out[ROWS * 64];
-    const float *rows[ROWS];
-    for (size_t i = 0; i < ROWS; i++) rows[i] = a + i * DEPTH;
-    for (size_t vectors = 1; vectors <= 3; vectors++) {
-        sdx_tiles job = {.rows = rows, .row_count = ROWS, .taps = 1, .row_taps = 1,
-                         .depth = DEPTH, .panel = panel, .vectors = vectors,
-                         .columns = vectors * kernels->lanes, .out = out, .out_stride = 64};
-        const double flops = 2.0 * ROWS * DEPTH * (double)job.columns;
-        const double speed = flops / best_time(run_tiles, &job, BUDGET) * 1e-9;
-        printf("  tiles of %zu vectors    %7.1f GFLOP/s\n", vectors, speed);
-        if (speed > peak) peak = speed;
-    }
-}
-
-static void run_sum(void *arg) {
-    double sum;
-    (void)arg;
-    kernels->f32_sum(large, LARGE, &sum);
-}
-static void run_copy(void *arg) {
-    (void)arg;
-    memcpy(other, large, LARGE * sizeof *large);
-}
-
-static void bench_memory(void) {
-    const double bytes = (double)LARGE * sizeof(float) * 1e-9;
-    reading = bytes / best_time(run_sum, NULL, 2 * BUDGET);
-    printf("  reading (sum)         %7.1f GB/s\n", reading);
-    printf("  memcpy                %7.1f GB/s written\n",
-           bytes / best_time(run_copy, NULL, 2 * BUDGET));
-}
-
-/* ---- products -------------------------------------------------------------------------------- */
-
-typedef struct product {
-    size_t m, n, k, count;
-    bool turn_a, turn_b;
-    float *scratch;
-} product;
-
-static void run_product(void *arg) {
-    const product *p = arg;
-    const size_t a_size = p->m * p->k, b_size = p->k * p->n, c_size = p->m * p->n;
-    for (size_t i = 0; i < p->count; i++) {
-        const sdx_f32_matrix a = {large + i * a_size, p->turn_a ? 1 : p->k, p->turn_a ? p->m : 1};
-        const sdx_f32_matrix b = {large + LARGE / 2 + i * b_size, p->turn_b ? 1 : p->n,
-                                  p->turn_b ? p->k : 1};
-        sdx_f32_gemm_strided(NULL, p->m, p->n, p->k, a, b, other + i * c_size, p->n, false,
-                             p->scratch);
-    }
-}
-
-static void bench_product(size_t count, size_t m, size_t n, size_t k, bool turn_a, bool turn_b) {
-    product p = {m, n, k, count, turn_a, turn_b, malloc(sdx_f32_gemm_scratch(m, n, k) + 64)};
-    if (!p.scratch) exit(1);
-    const double time = best_time(run_product, &p, BUDGET), all = (double)(count * m * n) * (double)k;
-    printf("  %3zu x %5zu x %5zu x %5zu%s%s", count, m, n, k, turn_a ? " A'" : "   ",
-           turn_b ? " B'" : "   ");
-    if (m == 1 || n == 1) {
-        const double speed = (double)(count * k * m * n) * sizeof(float) / time * 1e-9;
-        printf(" %7.1f GB/s, %3.0f %% of reading\n", speed, 100 * speed / reading);
-    } else {
-        printf(" %7.1f GFLOP/s, %3.0f %% of peak\n", 2e-9 * all / time,
-               100 * 2e-9 * all / time / peak);
-    }
-    free(p.scratch);
-}
-
-static void bench_products(void) {
-    static const size_t squares[] = {64, 128, 256, 512, 1024, 2048};
-    printf("products: count x m x n x k\n");
-    for (size_t i = 0; i < sizeof squares / sizeof *squares; i++)
-        bench_product(1, squares[i], squares[i], squares[i], false, false);
-    bench_product(1, 1000, 1000, 1000, false, false);
-    bench_product(1, 1000, 1000, 1000, true, false);
-    bench_product(1, 1000, 1000, 1000, false, true);
-    bench_product(12, 197, 197, 64, false, true);
-    bench_product(12, 197, 64, 197, false, false);
-    bench_product(64, 49, 49, 32, false, true);
-    bench_product(64, 49, 32, 49, false, false);
-    bench_product(1, 4, 4096, 1024, false, false);
-    bench_product(1, 8, 4096, 1024, false, false);
-    bench_product(1, 16, 4096, 1024, false, false);
-    bench_product(1, 4, 1024, 4096, false, true);
-    bench_product(1, 1, 4096, 1024, false, false);
-    bench_product(1, 1, 1024, 4096, false, true);
-    bench_product(1, 4096, 1, 1024, false, false);
-}
 
 /* ---- elementwise, rows, pools, moves --------------------------------------------------------- */
 
@@ -193,16 +96,15 @@ static void bench_turn(size_t rows, size_t columns) {
            (double)(rows * columns) * sizeof(float) / best_time(run_turn, &t, BUDGET) * 1e-9);
 }
 
-void bench_all(const sdx_kernels *set) {
+size_t bench_all(const sdx_kernels *set) {
     kernels = set;
+    sdx_kernels_use(set);
     large = guarded(LARGE);
     other = guarded(LARGE);
     random_fill(large, LARGE);
     random_fill(other, LARGE);
     printf("kernels for %s, %zu floats a vector; one thread\n", set->isa, set->lanes);
-    bench_peak();
-    bench_memory();
-    bench_products();
+    const size_t missed = bench_products(set);
     printf("functions\n");
     bench_unary("relu", SDX_ACT_CLIP);
     bench_unary("exp", SDX_F32_EXP);
@@ -231,4 +133,6 @@ void bench_all(const sdx_kernels *set) {
     bench_turn(2048, 2048);
     guarded_free(large);
     guarded_free(other);
+    sdx_kernels_use(NULL);
+    return missed;
 }

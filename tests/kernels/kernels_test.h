@@ -62,6 +62,8 @@ void test_boxes(const sdx_kernels *set);
 void test_skinny(const sdx_kernels *set);
 void test_gemm(const sdx_kernels *set);
 
-void bench_all(const sdx_kernels *set);
+/* Both print figures and return how many targets were missed. */
+size_t bench_products(const sdx_kernels *set);
+size_t bench_all(const sdx_kernels *set);
 
 #endif
