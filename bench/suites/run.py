@@ -21,13 +21,16 @@ import tomllib
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SARDONYX = pathlib.Path(os.environ.get("SARDONYX", ROOT / "build" / "sardonyx"))
-MODELS, PACKED = ROOT / "build" / "models", ROOT / "build" / "packed"
-SUITE_KEYS = {"title": str, "about": str, "models": list, "packed": list, "part": list}
+MODELS = ROOT / "build" / "models"
+SUITE_KEYS = {"title": str, "about": str, "models": list, "part": list}
 # Keys of a part that are not options of `sardonyx bench`.
-PART_KEYS = {"name": str, "title": str, "models": list, "script": str}
+PART_KEYS = {"name": str, "title": str, "models": list, "script": str, "target": list}
+TARGET_KEYS = {"model": str, "engine": str, "over": str, "metric": str, "at_most": float, "below": float}
 OPTIONS = {"what": str, "batch": list, "threads": list, "optimize": list, "schedule": str,
            "against": list, "dim": list, "command": list, "warmup": (int, float), "time": (int, float),
-           "memory": (int, float), "rounds": int, "seed": int, "rtol": float, "atol": float}
+           "memory": (int, float), "rounds": int, "seed": int, "rtol": float, "atol": float,
+           "packed": bool, "variants": bool, "image": str, "preset": str}
+FIXED = "fixed/"
 REPEATED = ("dim", "command")  # options that are given once for each entry
 
 
@@ -39,7 +42,7 @@ def _check_keys(table, known, where):
     for key, value in table.items():
         if key not in known:
             raise SuiteError(f"{where}: no key '{key}'; known are {', '.join(known)}")
-        if not isinstance(value, known[key]) or isinstance(value, bool):
+        if not isinstance(value, known[key]) or isinstance(value, bool) != (known[key] is bool):
             raise SuiteError(f"{where}: '{key}' is {value!r}")
 
 
@@ -66,6 +69,10 @@ def read(file):
             raise SuiteError(f"{where}: needs either 'what' or 'script'")
         if set(part.get("models", [])) - set(suite["models"]):
             raise SuiteError(f"{where}: models that the suite does not have")
+        for target in part.get("target", []):
+            _check_keys(target, TARGET_KEYS, f"{where}, target")
+            if len(target) != 5 or ("at_most" in target) == ("below" in target):
+                raise SuiteError(f"{where}, target: needs model, engine, over, metric and at_most or below")
         names.add(part["name"])
     return suite
 
@@ -75,31 +82,25 @@ def read(file):
 
 def make_models(suite):
     """Exports what is missing; False where something could not be made."""
+    good = True
     known = [name for name in suite["models"] if not name.endswith(".onnx")]
-    return not known or subprocess.run([ROOT / ".venv" / "bin" / "python", ROOT / "models" / "export.py", *known],
-                          stdout=sys.stderr).returncode == 0
+    for folder, options in (("", []), (FIXED, ["--batch", "1", "-o", MODELS / FIXED])):
+        names = [name.removeprefix(FIXED) for name in known if name.startswith(FIXED) == bool(folder)]
+        if names:
+            command = [ROOT / ".venv" / "bin" / "python", ROOT / "models" / "export.py", *names, *options]
+            good = subprocess.run(command, stdout=sys.stderr).returncode == 0 and good
+    return good
 
 
 def model_file(name):
-    """build/models/NAME.onnx; a name that ends in .onnx is a file of its own."""
+    """build/models/NAME.onnx; fixed/NAME has batch 1 written into it; a name that ends in .onnx is a file."""
     return pathlib.Path(name) if name.endswith(".onnx") else MODELS / f"{name}.onnx"
 
 
-def pack(suite):
-    """Whether all packed models are there; says what is not."""
-    good = True
-    for name in suite.get("packed", []):
-        source, target = model_file(name), PACKED / f"{name}.sdx"
-        PACKED.mkdir(parents=True, exist_ok=True)
-        newest = max((file.stat().st_mtime_ns for file in (source, SARDONYX) if file.exists()), default=0)
-        if target.exists() and target.stat().st_mtime_ns > newest:
-            continue
-        packed = subprocess.run([SARDONYX, "pack", source, "-o", target], capture_output=True, text=True)
-        if packed.returncode:
-            print(f"suites: {name}.sdx cannot be made: {packed.stderr.strip().splitlines()[0]}",
-                  file=sys.stderr)
-            good = False
-    return good
+def places():
+    """What words in braces stand for. Photographs lie in the wheel of scikit-image."""
+    folder = next((ROOT / ".venv" / "lib").glob("python3*/site-packages/skimage/data"), ROOT / ".venv")
+    return {"sardonyx": short(SARDONYX), "models": short(MODELS), "photographs": short(folder)}
 
 
 # ---- a part ----
@@ -110,25 +111,30 @@ def short(path):
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
-def arguments_of(suite, part, given, has_packed):
+def _filled(text):
+    for name, value in places().items():
+        text = text.replace("{" + name + "}", value)
+    return text
+
+
+def arguments_of(suite, part, given):
     """Of `sardonyx bench`, but for the files that it writes."""
-    places = {"sardonyx": short(SARDONYX), "packed": short(PACKED), "models": short(MODELS)}
     words = [short(model_file(name)) for name in part.get("models", suite["models"])]
     options = {key: value for key, value in part.items() if key in OPTIONS} | given
     for key, value in options.items():
         if key in REPEATED:
             for text in value:
-                if "{packed}" in text and not has_packed:
-                    continue
-                words += [f"--{key}", text.format_map(places)]
+                words += [f"--{key}", _filled(text)]
+        elif value is True:
+            words.append(f"--{key}")
         elif isinstance(value, list):
             words += [f"--{key}", ",".join(map(str, value))]
         else:
-            words += [f"--{key}", str(value)]
+            words += [f"--{key}", _filled(str(value))]
     return [*words, "--title", part["title"]]
 
 
-def measure(suite, part, given, scratch, has_packed):
+def measure(suite, part, given, scratch):
     """Runs a part; what it made: name, title, command, exit code, and results, page, markdown or text."""
     made = {"name": part["name"], "title": part["title"]}
     if "script" in part:
@@ -137,7 +143,7 @@ def measure(suite, part, given, scratch, has_packed):
         run = subprocess.run(shlex.split(part["script"]), cwd=ROOT, stdout=subprocess.PIPE, text=True)
         return made | {"code": run.returncode, "text": run.stdout}
     files = {kind: scratch / f"{part['name']}.{kind}" for kind in ("json", "markdown", "html")}
-    words = [short(SARDONYX), "bench", *arguments_of(suite, part, given, has_packed)]
+    words = [short(SARDONYX), "bench", *arguments_of(suite, part, given)]
     made["command"] = shlex.join(words)
     print(f"== {part['title']}: {made['command']}", file=sys.stderr)
     # Interrupted, it writes what it has: so does this.
@@ -147,7 +153,32 @@ def measure(suite, part, given, scratch, has_packed):
         made["results"] = json.loads(files["json"].read_text(encoding="utf-8"))
         made["markdown"] = files["markdown"].read_text(encoding="utf-8")
         made["page"] = files["html"].read_text(encoding="utf-8")
+        made["targets"] = [judge(target, made["results"]) for target in part.get("target", [])]
+        made["text"] = "".join(f"{target['verdict']}: {target['what']}\n" for target in made["targets"])
+        if not made["text"]:
+            del made["text"]
     return made
+
+
+def judge(target, results):
+    """A target with its value, what it says, and "met", "missed" or "not measured"."""
+    def median(engine):
+        for case in results["cases"]:
+            if (case["engine"] is not None and case["model"] is not None
+                    and results["engines"][case["engine"]]["name"] == engine
+                    and results["models"][case["model"]]["name"] == target["model"]):
+                return case["metrics"].get(target["metric"], {}).get("median")
+        return None
+
+    above, below = median(target["engine"]), median(target["over"])
+    value = above / below if above and below else None
+    limit = target.get("at_most", target.get("below"))
+    met = value is not None and (value <= limit if "at_most" in target else value < limit)
+    what = (f"{target['model']}: {target['metric']} of {target['engine']} over {target['over']} is "
+            f"{'unknown' if value is None else f'{value:.3f}'}, wanted "
+            f"{'at most' if 'at_most' in target else 'below'} {limit:g}")
+    return {**target, "value": value, "what": what,
+            "verdict": "not measured" if value is None else "met" if met else "missed"}
 
 
 # ---- what comes out ----
@@ -159,12 +190,12 @@ def _between(page, start, end):
 
 def _body(part):
     """The inside of a part's page, with names of its own for the places in it."""
-    if "text" in part:
-        return (f'<section><div class="scroll"><pre>{html.escape(part["text"])}</pre></div></section>')
+    text = (f'<section><div class="scroll"><pre>{html.escape(part["text"])}</pre></div></section>\n'
+            if "text" in part else "")
     if "page" not in part:
-        return f'<div class="notice">Not measured: exit code {part["code"]}.</div>'
+        return text or f'<div class="notice">Not measured: exit code {part["code"]}.</div>'
     main = _between(part["page"], "<main>", "</main>")
-    return re.sub(r'(<(?:section|div class="notice")) id="(\w+)"',
+    return text + re.sub(r'(<(?:section|div class="notice")) id="(\w+)"',
                   rf'\1 id="{part["name"]}-\2"', main)
 
 
@@ -202,16 +233,16 @@ def markdown_of(suite, parts):
         out.append(f"\n## {part['title']}\n\n```sh\n{part['command']}\n```\n")
         if "text" in part:
             out.append(f"\n```\n{part['text'].rstrip()}\n```\n")
-        elif "markdown" in part:
+        if "markdown" in part:
             out.append("\n" + re.sub(r"^(#+ )", r"##\1", part["markdown"], flags=re.M).strip() + "\n")
-        else:
+        elif "text" not in part:
             out.append(f"\nNot measured: exit code {part['code']}.\n")
     return "".join(out)
 
 
 def write(name, suite, parts, folder):
     folder.mkdir(parents=True, exist_ok=True)
-    kept = ("name", "title", "command", "code", "text", "results")
+    kept = ("name", "title", "command", "code", "text", "results", "targets")
     data = {"format": "sardonyx bench suite", "version": 1, "suite": name, "title": suite["title"],
             "parts": [{key: part[key] for key in kept if key in part} for part in parts]}
     texts = {"json": json.dumps(data, indent=1, ensure_ascii=False) + "\n",
@@ -261,15 +292,16 @@ def run_suite(file, options):
     if options.dry_run:
         for part in wanted:
             print(part.get("script") or
-                  shlex.join([short(SARDONYX), "bench", *arguments_of(suite, part, given, True)]))
+                  shlex.join([short(SARDONYX), "bench", *arguments_of(suite, part, given)]))
         return 0
     if not make_models(suite):
         print("suites: not all models could be made", file=sys.stderr)
-    has_packed, parts, code = pack(suite), [], 0
+    parts, code = [], 0
     with tempfile.TemporaryDirectory() as scratch:
         for part in wanted:
-            parts.append(measure(suite, part, given, pathlib.Path(scratch), has_packed))
-            if parts[-1]["code"]:
+            parts.append(measure(suite, part, given, pathlib.Path(scratch)))
+            print(parts[-1].get("text", "") if parts[-1].get("targets") else "", end="", file=sys.stderr)
+            if parts[-1]["code"] or any(t["verdict"] != "met" for t in parts[-1].get("targets", [])):
                 code = 130 if INTERRUPTED else 1
             if INTERRUPTED:
                 break

@@ -92,7 +92,8 @@ class Files(unittest.TestCase):
         names = {path.stem for path in run.HERE.glob("*.toml")}
         self.assertEqual(names, {"import", "batches", "languages", "memory"})
         for name in names:
-            self.assertLessEqual(set(self.suite(name)["models"]), set(export.MODELS))
+            models = {model.removeprefix(run.FIXED) for model in self.suite(name)["models"]}
+            self.assertLessEqual(models, set(export.MODELS))
             code, out = printed(name, "--dry-run")
             self.assertEqual((code, out.count("\n")), (0, len(self.suite(name)["part"])))
         self.assertEqual(printed("--list")[1].count("\n"), len(names))
@@ -117,6 +118,20 @@ class Files(unittest.TestCase):
         self.assertNotIn("--what program", out)
 
 
+class Targets(unittest.TestCase):
+    def verdict(self, times, **limit):
+        results = {"engines": [{"name": "a"}, {"name": "b"}], "models": [{"name": "m"}],
+                   "cases": [{"engine": engine, "model": 0, "metrics": {"time": {"median": time}}}
+                             for engine, time in enumerate(times)]}
+        return run.judge({"model": "m", "engine": "a", "over": "b", "metric": "time", **limit}, results)
+
+    def test_verdicts(self):
+        self.assertEqual(self.verdict([1, 4], at_most=0.25)["verdict"], "met")
+        self.assertEqual(self.verdict([1.01, 4], at_most=0.25)["verdict"], "missed")
+        self.assertEqual(self.verdict([4, 4], below=1.0)["verdict"], "missed")
+        self.assertEqual(self.verdict([1], below=1.0)["verdict"], "not measured")
+
+
 class Mistakes(unittest.TestCase):
     def refused(self, text, because):
         with tempfile.TemporaryDirectory() as folder:
@@ -134,6 +149,7 @@ class Mistakes(unittest.TestCase):
         self.refused(good.replace('"two"', '"one"'), "name of its own")
         self.refused(good.replace('"two"', '"Two!"'), "small letters")
         self.refused(good + 'what = "run"\n', "either 'what' or 'script'")
+        self.refused(good + '[[part.target]]\nmodel = "x"\n', "needs model, engine")
         self.refused(good + 'models = ["y"]\n', "models that the suite does not have")
 
     def test_usage(self):
