@@ -87,10 +87,10 @@ static void fill_rows(const sdx_product *product, size_t first, size_t count, si
 
 static void run_panels(sdx_pool *pool, size_t rows, size_t depth, size_t columns,
                        const float *packed, const float *bias, const float *x, float *out,
-                       const sdx_tail *tail) {
+                       size_t out_stride, const sdx_tail *tail) {
     sdx_product product = {.rows = rows, .taps = 1, .depth = depth, .groups = 1,
                            .panels = sdx_panels_of(columns, sdx_kernels_get()->lanes),
-                           .packed = packed, .bias = bias, .out = out, .out_stride = columns,
+                           .packed = packed, .bias = bias, .out = out, .out_stride = out_stride,
                            .tail = *tail, .fill = fill_rows, .user = x};
     sdx_product_run(pool, &product);
 }
@@ -102,12 +102,19 @@ static const float *bias_of(size_t depth, size_t columns, const float *packed) {
 
 void sdx_matrix_run(sdx_pool *pool, size_t rows, size_t depth, size_t columns, const float *packed,
                     const float *x, float *out, const sdx_tail *tail) {
-    run_panels(pool, rows, depth, columns, packed, bias_of(depth, columns, packed), x, out, tail);
+    sdx_matrix_run_apart(pool, rows, depth, columns, packed, x, out, columns, tail);
+}
+
+void sdx_matrix_run_apart(sdx_pool *pool, size_t rows, size_t depth, size_t columns,
+                          const float *packed, const float *x, float *out, size_t out_stride,
+                          const sdx_tail *tail) {
+    run_panels(pool, rows, depth, columns, packed, bias_of(depth, columns, packed), x, out,
+               out_stride, tail);
 }
 
 void sdx_matrix_run_columns(size_t rows, size_t depth, size_t columns, const float *packed,
                             size_t first, size_t count, const float *x, float *out,
                             const sdx_tail *tail) {
     run_panels(NULL, rows, depth, count, packed + first * depth,
-               bias_of(depth, columns, packed) + first, x, out, tail);
+               bias_of(depth, columns, packed) + first, x, out, count, tail);
 }

@@ -20,6 +20,10 @@ void sdx_matrix_scale(size_t depth, size_t columns, const void *factors, float *
 /* out (rows x columns) = x (rows x depth) times the matrix, and a tail, whose bias is not looked at. */
 void sdx_matrix_run(sdx_pool *pool, size_t rows, size_t depth, size_t columns, const float *packed,
                     const float *x, float *out, const sdx_tail *tail);
+/* The same with rows of the result `out_stride` apart. */
+void sdx_matrix_run_apart(sdx_pool *pool, size_t rows, size_t depth, size_t columns,
+                          const float *packed, const float *x, float *out, size_t out_stride,
+                          const sdx_tail *tail);
 /* The same for columns [first, first + count) alone, whole panels, in the calling thread; out has no other
  * columns, and there is no addend. */
 void sdx_matrix_run_columns(size_t rows, size_t depth, size_t columns, const float *packed,

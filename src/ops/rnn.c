@@ -12,24 +12,24 @@ static const struct {
     bool alpha, beta; /* takes one from activation_alpha, _beta */
     float default_alpha, default_beta;
 } activations[] = {
-    [SDX_ACT_RELU] = {"Relu", false, false, 0, 0},
-    [SDX_ACT_TANH] = {"Tanh", false, false, 0, 0},
-    [SDX_ACT_SIGMOID] = {"Sigmoid", false, false, 0, 0},
-    [SDX_ACT_AFFINE] = {"Affine", true, true, 1, 0},
-    [SDX_ACT_LEAKY_RELU] = {"LeakyRelu", true, false, 0.01f, 0},
-    [SDX_ACT_THRESHOLDED_RELU] = {"ThresholdedRelu", true, false, 1, 0},
-    [SDX_ACT_SCALED_TANH] = {"ScaledTanh", true, true, 1, 1},
-    [SDX_ACT_HARD_SIGMOID] = {"HardSigmoid", true, true, 0.2f, 0.5f},
-    [SDX_ACT_ELU] = {"Elu", true, false, 1, 0},
-    [SDX_ACT_SOFTSIGN] = {"Softsign", false, false, 0, 0},
-    [SDX_ACT_SOFTPLUS] = {"Softplus", false, false, 0, 0},
+    [SDX_RNN_ACT_RELU] = {"Relu", false, false, 0, 0},
+    [SDX_RNN_ACT_TANH] = {"Tanh", false, false, 0, 0},
+    [SDX_RNN_ACT_SIGMOID] = {"Sigmoid", false, false, 0, 0},
+    [SDX_RNN_ACT_AFFINE] = {"Affine", true, true, 1, 0},
+    [SDX_RNN_ACT_LEAKY_RELU] = {"LeakyRelu", true, false, 0.01f, 0},
+    [SDX_RNN_ACT_THRESHOLDED_RELU] = {"ThresholdedRelu", true, false, 1, 0},
+    [SDX_RNN_ACT_SCALED_TANH] = {"ScaledTanh", true, true, 1, 1},
+    [SDX_RNN_ACT_HARD_SIGMOID] = {"HardSigmoid", true, true, 0.2f, 0.5f},
+    [SDX_RNN_ACT_ELU] = {"Elu", true, false, 1, 0},
+    [SDX_RNN_ACT_SOFTSIGN] = {"Softsign", false, false, 0, 0},
+    [SDX_RNN_ACT_SOFTPLUS] = {"Softplus", false, false, 0, 0},
 };
 
 /* Exporters write the names in any case. */
-static bool find_activation(const char *name, sdx_activation *out) {
+static bool find_activation(const char *name, sdx_rnn_activation *out) {
     for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
         if (strcasecmp(activations[i].name, name) == 0) {
-            *out = (sdx_activation)i;
+            *out = (sdx_rnn_activation)i;
             return true;
         }
     return false;
@@ -51,7 +51,7 @@ static sdx_status read_functions(sdx_prep *prep, const sdx_rnn_kind *kind,
     for (size_t i = 0; i < each * directions; i++) {
         sdx_rnn_function *f = &params->functions[i / each][i % each];
         /* Default: Sigmoid for the gates, Tanh for the rest. */
-        f->kind = kind->cell != SDX_RNN_PLAIN && i % each == 0 ? SDX_ACT_SIGMOID : SDX_ACT_TANH;
+        f->kind = kind->cell != SDX_RNN_PLAIN && i % each == 0 ? SDX_RNN_ACT_SIGMOID : SDX_RNN_ACT_TANH;
         if (count > 0 && !find_activation(names[i].data, &f->kind))
             return sdx_prep_fail(prep, "unknown activation '%s'", names[i].data);
         f->alpha = activations[f->kind].default_alpha;
@@ -155,8 +155,10 @@ static sdx_expr scratch_of(sdx_infer *inf, const symbolic_sizes *s) {
     sdx_expr limit = sdx_expr_max(inf->pool, s->batch, sdx_expr_const(SDX_RNN_CHUNK_ROWS));
     sdx_expr chunk = params->batch_first ? all : sdx_expr_min(inf->pool, all, limit);
     sdx_expr state = sdx_inf_mul(inf, s->batch, s->hidden);
-    /* Input product, bias, states (H, C, one more), then both kinds of product. */
+    /* Input product, sums of a step, bias, states (H, C, one more), then both kinds of product. */
     sdx_expr bytes = sdx_infer_scratch_part(inf, sdx_inf_mul(inf, chunk, rows), size);
+    sdx_expr sums = sdx_inf_mul(inf, s->batch, rows);
+    bytes = sdx_inf_add(inf, bytes, sdx_infer_scratch_part(inf, sums, size));
     bytes = sdx_inf_add(inf, bytes, sdx_infer_scratch_part(inf, rows, size));
     bytes = sdx_inf_add(inf, bytes, times(inf, sdx_infer_scratch_part(inf, state, size), 3));
     sdx_expr input = sdx_infer_product_scratch(inf, type, chunk, rows, s->input);
@@ -219,6 +221,7 @@ static sdx_status rnn_infer(sdx_infer *inf) {
         .params_size = sizeof(sdx_rnn_params),                                                    \
         .prepare = rnn_prepare,                                                                   \
         .infer = rnn_infer,                                                                       \
+        .pack = sdx_rnn_pack,                                                                     \
         .run = sdx_rnn_run,                                                                       \
         .aux = &name##_kind,                                                                      \
     }

@@ -1,5 +1,5 @@
 /* rnn.h - what RNN, GRU and LSTM share: parameters, sizes and memory of one call. rnn.c reads the
- * node and infers, rnn_run.c brings the operands into a computable type and walks the directions,
+ * node and infers, rnn_pack.c packs constant matrices, rnn_run.c brings the operands into a computable type and walks the directions,
  * rnn_cells.h holds the arithmetic of the cells for one element type. */
 #ifndef SDX_OPS_RNN_H
 #define SDX_OPS_RNN_H
@@ -14,22 +14,22 @@ typedef struct sdx_rnn_kind {
     int activations; /* per direction */
 } sdx_rnn_kind;
 
-typedef enum sdx_activation {
-    SDX_ACT_RELU,
-    SDX_ACT_TANH,
-    SDX_ACT_SIGMOID,
-    SDX_ACT_AFFINE,
-    SDX_ACT_LEAKY_RELU,
-    SDX_ACT_THRESHOLDED_RELU,
-    SDX_ACT_SCALED_TANH,
-    SDX_ACT_HARD_SIGMOID,
-    SDX_ACT_ELU,
-    SDX_ACT_SOFTSIGN,
-    SDX_ACT_SOFTPLUS
-} sdx_activation;
+typedef enum sdx_rnn_activation {
+    SDX_RNN_ACT_RELU,
+    SDX_RNN_ACT_TANH,
+    SDX_RNN_ACT_SIGMOID,
+    SDX_RNN_ACT_AFFINE,
+    SDX_RNN_ACT_LEAKY_RELU,
+    SDX_RNN_ACT_THRESHOLDED_RELU,
+    SDX_RNN_ACT_SCALED_TANH,
+    SDX_RNN_ACT_HARD_SIGMOID,
+    SDX_RNN_ACT_ELU,
+    SDX_RNN_ACT_SOFTSIGN,
+    SDX_RNN_ACT_SOFTPLUS
+} sdx_rnn_activation;
 
 typedef struct sdx_rnn_function {
-    sdx_activation kind;
+    sdx_rnn_activation kind;
     float alpha, beta;
 } sdx_rnn_function;
 
@@ -52,9 +52,16 @@ typedef struct sdx_rnn_sizes {
     size_t chunk; /* time steps whose input products are made at once */
 } sdx_rnn_sizes;
 
+/* Constant matrices of one direction (kernels/matrix.h): W' with the biases, and R'. The last gate of a GRU
+ * has its part of R by itself, since it may have to wait for the others. */
+typedef struct sdx_rnn_matrices {
+    const float *w, *r, *rest; /* rest: GRU only */
+} sdx_rnn_matrices;
+
 /* Rows of the input product made at once, unless the batch comes first: then all. */
 #define SDX_RNN_CHUNK_ROWS 256
 
+sdx_status sdx_rnn_pack(sdx_pack *pack);
 sdx_status sdx_rnn_run(sdx_call *call);
 
 #endif

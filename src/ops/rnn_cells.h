@@ -1,9 +1,9 @@
 /* rnn_cells.h - the arithmetic of RNN, GRU and LSTM for one element type T: rnn_run.c defines T,
- * TYPE (its sdx_dtype), LOCAL (private names) and the vector functions SIGMOID and TANH over
- * arrays, then includes this.
+ * TYPE (its sdx_dtype), LOCAL (private names), LOCAL(packed_product) and the vector functions SIGMOID
+ * and TANH over arrays, then includes this.
  *
  * A direction walks the time steps in chunks: the input products of a chunk are one matrix
- * product, laid where the gates are then added up and activated in place. Both directions walk
+ * product, laid where the gates are then added up and activated in place (packed: beside it). Both directions walk
  * time itself, the reverse one backwards; a sequence shorter than the longest simply does not
  * take part in a step at or beyond its length. */
 
@@ -13,12 +13,14 @@ typedef struct LOCAL(walk) {
     const sdx_rnn_params *params;
     const sdx_rnn_function *functions;
     const T *x, *w, *r, *p; /* of this direction; p NULL: no peepholes */
+    sdx_rnn_matrices packed; /* in place of w and r, where there are any */
     const T *recurrent_bias; /* GRU with linear_before_reset: added inside; else NULL */
     const int32_t *lengths;  /* NULL: all of them full */
     T *y;                    /* NULL: not wanted; strides below */
     size_t y_time, y_batch;
     T *gates;                /* chunk rows of gates * hidden */
     size_t gate_row;         /* distance of the gates of two sequences at one step */
+    T *step;                 /* packed: batch rows of gates * hidden for the sums of one step */
     T *h, *c, *extra;        /* states, batch * hidden */
     void *scratch;
     sdx_pool *pool;
@@ -34,38 +36,38 @@ static void LOCAL(clip)(const sdx_rnn_params *params, T *x, size_t n) {
 static void LOCAL(activate)(sdx_rnn_function f, T *x, size_t n) {
     T alpha = (T)f.alpha, beta = (T)f.beta;
     switch (f.kind) {
-    case SDX_ACT_SIGMOID: SIGMOID(x, x, n); break;
-    case SDX_ACT_TANH: TANH(x, x, n); break;
-    case SDX_ACT_RELU:
+    case SDX_RNN_ACT_SIGMOID: SIGMOID(x, x, n); break;
+    case SDX_RNN_ACT_TANH: TANH(x, x, n); break;
+    case SDX_RNN_ACT_RELU:
         for (size_t i = 0; i < n; i++) x[i] = x[i] < 0 ? 0 : x[i];
         break;
-    case SDX_ACT_AFFINE:
+    case SDX_RNN_ACT_AFFINE:
         for (size_t i = 0; i < n; i++) x[i] = alpha * x[i] + beta;
         break;
-    case SDX_ACT_LEAKY_RELU:
+    case SDX_RNN_ACT_LEAKY_RELU:
         for (size_t i = 0; i < n; i++) x[i] = x[i] < 0 ? alpha * x[i] : x[i];
         break;
-    case SDX_ACT_THRESHOLDED_RELU:
+    case SDX_RNN_ACT_THRESHOLDED_RELU:
         for (size_t i = 0; i < n; i++) x[i] = x[i] < alpha ? 0 : x[i];
         break;
-    case SDX_ACT_SCALED_TANH:
+    case SDX_RNN_ACT_SCALED_TANH:
         for (size_t i = 0; i < n; i++) x[i] *= beta;
         TANH(x, x, n);
         for (size_t i = 0; i < n; i++) x[i] *= alpha;
         break;
-    case SDX_ACT_HARD_SIGMOID:
+    case SDX_RNN_ACT_HARD_SIGMOID:
         for (size_t i = 0; i < n; i++) {
             T v = alpha * x[i] + beta;
             x[i] = v < 0 ? 0 : v > 1 ? 1 : v;
         }
         break;
-    case SDX_ACT_ELU:
+    case SDX_RNN_ACT_ELU:
         for (size_t i = 0; i < n; i++) x[i] = x[i] < 0 ? (T)(alpha * (T)expm1((double)x[i])) : x[i];
         break;
-    case SDX_ACT_SOFTSIGN:
+    case SDX_RNN_ACT_SOFTSIGN:
         for (size_t i = 0; i < n; i++) x[i] = x[i] / (1 + (x[i] < 0 ? -x[i] : x[i]));
         break;
-    case SDX_ACT_SOFTPLUS:
+    case SDX_RNN_ACT_SOFTPLUS:
         for (size_t i = 0; i < n; i++) {
             T v = x[i], a = v < 0 ? -v : v;
             x[i] = (T)log1p(exp(-(double)a)) + (v > 0 ? v : 0);
@@ -79,13 +81,24 @@ static void LOCAL(gate)(const sdx_rnn_params *params, sdx_rnn_function f, T *x, 
     LOCAL(activate)(f, x, n);
 }
 
-/* gates[batch][first .. first + count) += states * R' of those rows. */
-static void LOCAL(recur)(const LOCAL(walk) *walk, const T *states, size_t first, size_t count,
-                         T *to, size_t to_row, bool accumulate) {
-    size_t hidden = walk->sizes->hidden;
-    sdx_product(walk->pool, TYPE, walk->sizes->batch, count, hidden,
-                (sdx_matrix){states, hidden, 1}, (sdx_matrix){walk->r + first * hidden, 1, hidden},
-                to, to_row, accumulate, walk->scratch);
+/* Gates of all sequences at one step: where they lie, and the distance from one to the next. */
+typedef struct LOCAL(rows) {
+    T *at;
+    size_t row;
+} LOCAL(rows);
+
+/* to[batch][first .. first + count) = from + states * R' of those rows, packed as `packed` has them. Unless
+ * they are packed, `from` is `to`; its `at` is NULL where there is nothing to add to. */
+static void LOCAL(recur)(const LOCAL(walk) *walk, const float *packed, const T *states,
+                         size_t first, size_t count, LOCAL(rows) from, LOCAL(rows) to) {
+    size_t hidden = walk->sizes->hidden, batch = walk->sizes->batch;
+    if (packed)
+        LOCAL(packed_product)(walk->pool, batch, hidden, count, packed, states, from.at, from.row,
+                              to.at, to.row);
+    else
+        sdx_product(walk->pool, TYPE, batch, count, hidden, (sdx_matrix){states, hidden, 1},
+                    (sdx_matrix){walk->r + first * hidden, 1, hidden}, to.at, to.row,
+                    from.at != NULL, walk->scratch);
 }
 
 /* H = f(gate) */
@@ -133,39 +146,46 @@ static void LOCAL(gru_cell)(const LOCAL(walk) *walk, size_t b, T *gate, T *out) 
 }
 
 /* z and r, and what r does to the third gate, for the whole batch. */
-static void LOCAL(gru_gates)(const LOCAL(walk) *walk, T *gates) {
+static void LOCAL(gru_gates)(const LOCAL(walk) *walk, LOCAL(rows) from, LOCAL(rows) to) {
     size_t n = walk->sizes->hidden, batch = walk->sizes->batch;
     bool linear = walk->params->linear_before_reset;
-    LOCAL(recur)(walk, walk->h, 0, 2 * n, gates, walk->gate_row, true);
-    if (linear) LOCAL(recur)(walk, walk->h, 2 * n, n, walk->extra, n, false);
+    LOCAL(rows) extra = {walk->extra, n}, none = {NULL, 0};
+    LOCAL(recur)(walk, walk->packed.r, walk->h, 0, 2 * n, from, to);
+    if (linear) LOCAL(recur)(walk, walk->packed.rest, walk->h, 2 * n, n, none, extra);
     for (size_t b = 0; b < batch; b++) {
-        T *gate = gates + b * walk->gate_row, *r = gate + n, *extra = walk->extra + b * n;
+        T *gate = to.at + b * to.row, *r = gate + n, *own = walk->extra + b * n;
+        const T *third = from.at + b * from.row + 2 * n;
         LOCAL(gate)(walk->params, walk->functions[0], gate, 2 * n);
         if (!linear) {
-            for (size_t j = 0; j < n; j++) extra[j] = r[j] * walk->h[b * n + j];
+            for (size_t j = 0; j < n; j++) own[j] = r[j] * walk->h[b * n + j];
             continue;
         }
         for (size_t j = 0; j < n; j++) {
             T bias = walk->recurrent_bias ? walk->recurrent_bias[j] : 0;
-            gate[2 * n + j] += r[j] * (extra[j] + bias);
+            gate[2 * n + j] = third[j] + r[j] * (own[j] + bias);
         }
     }
-    if (!linear) LOCAL(recur)(walk, walk->extra, 2 * n, n, gates + 2 * n, walk->gate_row, true);
+    if (linear) return;
+    from.at += 2 * n;
+    to.at += 2 * n;
+    LOCAL(recur)(walk, walk->packed.rest, walk->extra, 2 * n, n, from, to);
 }
 
 static void LOCAL(step)(const LOCAL(walk) *walk, sdx_rnn_cell cell, size_t t, T *gates) {
-    size_t n = walk->sizes->hidden, batch = walk->sizes->batch;
+    size_t n = walk->sizes->hidden, batch = walk->sizes->batch, wide = walk->sizes->gates * n;
+    LOCAL(rows) from = {gates, walk->gate_row}, to = from;
+    if (walk->step) to = (LOCAL(rows)){walk->step, wide};
     if (cell == SDX_RNN_GRU)
-        LOCAL(gru_gates)(walk, gates);
+        LOCAL(gru_gates)(walk, from, to);
     else
-        LOCAL(recur)(walk, walk->h, 0, walk->sizes->gates * n, gates, walk->gate_row, true);
+        LOCAL(recur)(walk, walk->packed.r, walk->h, 0, wide, from, to);
     for (size_t b = 0; b < batch; b++) {
         T *y = walk->y ? walk->y + t * walk->y_time + b * walk->y_batch : NULL;
         if (walk->lengths && (int64_t)t >= walk->lengths[b]) {
             if (y) memset(y, 0, n * sizeof(T));
             continue;
         }
-        T *gate = gates + b * walk->gate_row, *out = walk->extra + b * n;
+        T *gate = to.at + b * to.row, *out = walk->extra + b * n;
         (cell == SDX_RNN_LSTM  ? LOCAL(lstm_cell)
          : cell == SDX_RNN_GRU ? LOCAL(gru_cell)
                                : LOCAL(plain_cell))(walk, b, gate, out);
@@ -181,6 +201,11 @@ static void LOCAL(input_product)(const LOCAL(walk) *walk, const T *bias, size_t 
     size_t rows = count * s->batch, wide = s->gates * s->hidden;
     /* With the batch in front a chunk is everything, and rows lie as X has them. */
     const T *x = walk->params->batch_first ? walk->x : walk->x + first * s->batch * s->input;
+    if (walk->packed.w) {
+        LOCAL(packed_product)(walk->pool, rows, s->input, wide, walk->packed.w, x, NULL, 0,
+                              walk->gates, wide);
+        return;
+    }
     for (size_t i = 0; i < rows; i++) memcpy(walk->gates + i * wide, bias, wide * sizeof(T));
     sdx_product(walk->pool, TYPE, rows, wide, s->input, (sdx_matrix){x, s->input, 1},
                 (sdx_matrix){walk->w, 1, s->input}, walk->gates, wide, true, walk->scratch);
@@ -222,8 +247,13 @@ static void LOCAL(direction)(const rnn_memory *memory, const sdx_rnn_kind *kind,
                         .x = memory->in[SDX_RNN_X], .lengths = memory->lengths,
                         .gates = memory->gates, .h = memory->h, .c = memory->c,
                         .extra = memory->extra, .scratch = memory->scratch, .pool = memory->pool};
-    walk.w = (const T *)memory->in[SDX_RNN_W] + d * wide * s->input;
-    walk.r = (const T *)memory->in[SDX_RNN_R] + d * wide * n;
+    if (memory->packed) {
+        walk.packed = memory->packed[d];
+        walk.step = memory->step;
+    } else {
+        walk.w = (const T *)memory->in[SDX_RNN_W] + d * wide * s->input;
+        walk.r = (const T *)memory->in[SDX_RNN_R] + d * wide * n;
+    }
     walk.p = p ? p + d * 3 * n : NULL;
     memset(bias, 0, wide * sizeof(T));
     bool linear = kind->cell == SDX_RNN_GRU && params->linear_before_reset;

@@ -2,8 +2,10 @@
  * and back, and walks the directions with the cells of rnn_cells.h, made for float and double. */
 #include "ops/rnn.h"
 
+#include <assert.h>
 #include <math.h>
 
+#include "kernels/matrix.h"
 #include "kernels/vexp.h"
 
 /* Operands in the computed type, and the parts of the scratch memory. */
@@ -13,7 +15,8 @@ typedef struct rnn_memory {
     const void *in[8]; /* by SDX_RNN_*; NULL: left out */
     const int32_t *lengths;
     void *out[3];
-    void *gates, *bias, *h, *c, *extra, *scratch;
+    const sdx_rnn_matrices *packed; /* by direction; NULL: W and R as they lie */
+    void *gates, *bias, *h, *c, *extra, *step, *scratch;
     sdx_pool *pool;
 } rnn_memory;
 
@@ -22,6 +25,22 @@ static void sigmoid_f64(const double *in, double *out, size_t n) {
 }
 static void tanh_f64(const double *in, double *out, size_t n) {
     for (size_t i = 0; i < n; i++) out[i] = tanh(in[i]);
+}
+
+/* out = from (or nothing) + x times a packed matrix and what it has for a bias. */
+static void f32_packed_product(sdx_pool *pool, size_t rows, size_t depth, size_t columns,
+                               const float *packed, const float *x, const float *from,
+                               size_t from_row, float *out, size_t out_row) {
+    const sdx_tail tail = {.addend = from, .addend_stride = from_row};
+    sdx_matrix_run_apart(pool, rows, depth, columns, packed, x, out, out_row, &tail);
+}
+/* float32 alone is packed. */
+static void f64_packed_product(sdx_pool *pool, size_t rows, size_t depth, size_t columns,
+                               const float *packed, const double *x, const double *from,
+                               size_t from_row, double *out, size_t out_row) {
+    (void)pool, (void)rows, (void)depth, (void)columns, (void)packed, (void)x, (void)from;
+    (void)from_row, (void)out, (void)out_row;
+    assert(!"double is never packed");
 }
 
 #define T float
@@ -96,7 +115,7 @@ static void bind_operands(sdx_call *call, rnn_memory *memory, char **scratch, bo
 sdx_status sdx_rnn_run(sdx_call *call) {
     const sdx_rnn_kind *kind = call->def->aux;
     const sdx_tensor *x = sdx_in(call, SDX_RNN_X);
-    rnn_memory memory = {.params = call->params, .pool = call->host->pool};
+    rnn_memory memory = {.params = call->params, .packed = call->packed, .pool = call->host->pool};
     bool direct = sdx_product_direct(x->dtype);
     char *scratch = call->scratch;
     read_sizes(call, &memory);
@@ -110,6 +129,7 @@ sdx_status sdx_rnn_run(sdx_call *call) {
     memory.h = take(&scratch, state, size);
     memory.c = take(&scratch, state, size);
     memory.extra = take(&scratch, state, size);
+    memory.step = take(&scratch, s->batch * s->gates * s->hidden, size);
     memory.scratch = scratch;
     for (size_t d = 0; d < s->directions; d++) {
         if (x->dtype == SDX_DTYPE_FLOAT64)

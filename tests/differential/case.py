@@ -49,6 +49,7 @@ class Case:
     be off; None takes compare.ULPS. scale: the size of the terms that outputs are sums of; where
     they cancel, an error is one of the terms and not of the small rest.
     constant: which inputs may become initializers; None means any.
+    weights: inputs that become initializers together, in half of the cases, as they are in real models.
     model: instead of a single node, a whole model whose graph inputs are the inputs, in order.
     drawn: outputs whose values the standard leaves open; only type and shape are compared.
     """
@@ -58,6 +59,7 @@ class Case:
     ulps: float | None = None
     scale: float = 0.0
     constant: tuple | None = None
+    weights: tuple = ()
     model: onnx.ModelProto | None = None
     input_types: list | None = None  # TypeProto each, where the data does not tell
     drawn: bool = False
@@ -216,13 +218,15 @@ def _opset_of(schema, versions, random, newest):
 def build_model(case, schema, versions, newest, random):
     """A model of one node. Some inputs become initializers, some shapes are left symbolic."""
     graph_inputs, initializers, names, fed = [], [], [], []
+    fixed = case.weights if case.weights and random.chance() else ()
     for i, value in enumerate(case.inputs):
         name = f"in{i}" if value is not None else ""
         names.append(name)
         if value is None:
             continue
         may = case.constant is None or i in case.constant
-        if may and not isinstance(value, (list, tuple, dict)) and random.chance(0.3):
+        drawn = may and not isinstance(value, (list, tuple, dict)) and random.chance(0.3)
+        if drawn or i in fixed:
             initializers.append(_tensor(name, value))
             continue
         given = case.input_types[i] if case.input_types and case.input_types[i] else None

@@ -36,8 +36,9 @@ def _layer(random, schema, gates, functions, states):
     if direction != "forward" or random.chance(0.3):
         attributes["direction"] = direction
     directions = 2 if direction == "bidirectional" else 1
-    batch, length, size, hidden = (random.integer(1, 3), random.integer(1, 5), random.integer(1, 4),
-                                   random.integer(1, 4))
+    batch, length = random.integer(1, 3), random.integer(1, 5)
+    # Sometimes more than a vector holds.
+    size, hidden = (random.integer(1, 40 if random.chance(0.2) else 4) for _ in range(2))
     if random.chance(0.7):
         attributes["hidden_size"] = hidden
     layout = int("layout" in schema.attributes and random.chance(0.05 if special else 0.3))
@@ -60,7 +61,8 @@ def _layer(random, schema, gates, functions, states):
                for _ in range(states)]
     # Types of half a word are rounded at each gate of each step, whose inputs reach about 8.
     ulps = 32.0 * length if dtype.itemsize == 2 else None
-    return Case(inputs, attributes, outputs=random.integer(1, 1 + states), ulps=ulps, scale=1.0)
+    return Case(inputs, attributes, outputs=random.integer(1, 1 + states), ulps=ulps, scale=1.0,
+                weights=(1, 2, 3))
 
 
 @generator("RNN", prefer=(7, 14, 22, 22))
