@@ -229,8 +229,10 @@ static void add_scratch(sdx_infer *inf, const sdx_resize_params *p, int32_t rank
         if (inside) slice = sdx_inf_mul(inf, slice, most);
     }
     bool whole = sdx_dtypes_has(SDX_T_INTS | SDX_T(BOOL), sdx_infer_dtype(inf, 0));
+    bool rows = changed == 1 && !sdx_expr_same(sdx_infer_dim(inf, 0, rank - 1), dims[rank - 1]);
     sdx_infer_add_scratch_expr(inf, bytes);
-    if (p->mode == SDX_RESIZE_NEAREST || (changed < 2 && !whole)) return;
+    if (p->mode == SDX_RESIZE_NEAREST || (changed < 2 && !whole && !rows)) return;
+    if (rows) slice = sdx_inf_mul(inf, slice, sdx_expr_const(SDX_RESIZE_ROWS));
     int64_t size = sdx_infer_dtype(inf, 0) == SDX_DTYPE_FLOAT32 ? 4 : 8;
     sdx_expr buffer = sdx_inf_add(inf, sdx_inf_mul(inf, slice, sdx_expr_const(size)),
                                   sdx_expr_const(64));

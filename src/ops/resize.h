@@ -70,6 +70,8 @@ void sdx_resize_nearest(sdx_call *call, const sdx_resize_params *params,
 sdx_status sdx_resize_interpolate(sdx_call *call, const sdx_resize_params *params,
                                   const sdx_resize_axis *axes, const sdx_tensor *x, sdx_tensor *y,
                                   void *scratch, size_t scratch_bytes);
+/* Rows whose last axis alone changes go so many at a time. */
+#define SDX_RESIZE_ROWS 64
 /* At most this many slices are interpolated side by side, each with scratch of its own. */
 #define SDX_RESIZE_PIECES 8
 

@@ -52,6 +52,7 @@ void test_unary(const sdx_kernels *set);
 void test_binary(const sdx_kernels *set);
 void test_sums(const sdx_kernels *set);
 void test_attend(const sdx_kernels *set);
+void test_weigh(const sdx_kernels *set);
 void test_softmax(const sdx_kernels *set);
 void test_pools(const sdx_kernels *set);
 void test_transpose(const sdx_kernels *set);

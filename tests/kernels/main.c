@@ -118,6 +118,7 @@ int main(int count, char **words) {
         {"unary", test_unary},
         {"binary", test_binary},
         {"sums", test_sums},
+        {"weighted rows", test_weigh},
         {"softmax", test_softmax},
         {"attention", test_attend},
         {"pools", test_pools},

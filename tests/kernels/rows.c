@@ -55,6 +55,40 @@ void test_sums(const sdx_kernels *set) {
     }
 }
 
+/* ---- weighted sums of rows ------------------------------------------------------------------- */
+
+#define MOST_ROWS 17
+
+static void check_weigh(const sdx_kernels *set, size_t taps, size_t n, bool add) {
+    const float *rows[MOST_ROWS];
+    float *data[MOST_ROWS], weights[MOST_ROWS], *out = guarded(n), *before = guarded(n);
+    random_fill(weights, taps);
+    random_fill(out, n);
+    if (n) memcpy(before, out, n * sizeof *out);
+    for (size_t t = 0; t < taps; t++) {
+        rows[t] = data[t] = guarded(n);
+        random_fill(data[t], n);
+    }
+    set->f32_weigh(rows, weights, taps, out, n, add);
+    for (size_t i = 0; i < n; i++) {
+        double sum = add ? (double)before[i] : 0;
+        for (size_t t = 0; t < taps; t++) sum += (double)rows[t][i] * (double)weights[t];
+        near((double)out[i], sum, 1e-6, "weigh", i);
+    }
+    guarded_check(out, n, "weigh");
+    for (size_t t = 0; t < taps; t++) guarded_free(data[t]);
+    guarded_free(out);
+    guarded_free(before);
+}
+
+void test_weigh(const sdx_kernels *set) {
+    for (size_t taps = 1; taps <= MOST_ROWS; taps++)
+        for (size_t n = 0; n <= 2 * set->lanes + 1; n++) {
+            check_weigh(set, taps, n, false);
+            check_weigh(set, taps, n, true);
+        }
+}
+
 /* ---- softmax --------------------------------------------------------------------------------- */
 
 /* `count` sequences of `length`, elements `step` apart, sequences `next` apart. */
