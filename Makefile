@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan debug demo test models references \
         conformance-data conformance differential shapes bench-load bench-memory \
-        cpus neon fuzz bench-placement bench-peers bench-kernels bench rust-ort clean format help
+        cpus neon fuzz fuzz-afl bench-placement bench-peers bench-kernels bench rust-ort clean format help
 
 all: build
 
@@ -23,6 +23,7 @@ help:
 	@echo "make neon       the library for 64-bit ARM under an emulator: kernels, ONNX's tests, models"
 	@echo "make tsan       threads under ThreadSanitizer: pool, shared programs, cancelling, models"
 	@echo "make fuzz       the fuzzers in turn, ten minutes (FUZZ_SECONDS=..); docs/security.md"
+	@echo "make fuzz-afl   the same fuzzers under AFL++"
 	@echo "make asan|debug the same library with sanitizers or without optimisation"
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
@@ -93,6 +94,13 @@ fuzz: build conformance-data
 	@cmake --build --preset fuzz -- --quiet
 	@$(PYTHON) tests/fuzz/seeds.py build/sardonyx build/conformance build/fuzz/seeds > build/fuzz/seeds.log
 	@tests/fuzz/run.py build/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
+
+fuzz-afl: build conformance-data
+	@tools/setup.sh afl
+	@cmake --preset afl --log-level=WARNING > /dev/null
+	@cmake --build --preset afl -- --quiet
+	@$(PYTHON) tests/fuzz/seeds.py build/sardonyx build/conformance build/afl/seeds > build/afl/seeds.log
+	@tests/fuzz/afl.sh build/afl $(FUZZ_SECONDS) $(FUZZ)
 
 tsan: models
 	@tests/tsan/run.sh $(CURDIR)/build/tsan $(MODELS) squeezenet1_1 mobilenet_v2 encoder

@@ -11,6 +11,7 @@ Usage: tools/setup.sh GROUP..
   torch    Debian's PyTorch and torchvision, for models/export.py
   peers    .venv-peers with the engines of tools/requirements-peers.txt that
            bench/peers compares with; goes on without those that cannot be had
+  afl      AFL++, for `make fuzz-afl`
   neon     cross compiler and emulator for 64-bit ARM, for `make neon`
   test     build, python and torch, clang with its sanitizer runtime, and, where the
            system has them, neon, Chromium and the test data of an older ONNX
@@ -38,6 +39,7 @@ python_packages=(python3-venv)
 # slower; installing OpenBLAS makes it the system's choice.
 torch_packages=(python3-torch python3-torchvision libopenblas0-pthread)
 clang_packages=(clang=clang libclang-rt-dev)
+afl_packages=(afl++=afl-fuzz "${clang_packages[@]}")
 neon_packages=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static)
 # What tests can do without: they say so and are counted as skipped.
 optional_packages=(libonnx-testdata chromium chromium-driver)
@@ -159,6 +161,7 @@ for group in "$@"; do
     python) packages+=("${python_packages[@]}") need_venv=1 ;;
     peers) packages+=("${python_packages[@]}") need_peers=1 ;;
     torch) packages+=("${torch_packages[@]}") ;;
+    afl) packages+=("${afl_packages[@]}") ;;
     neon) packages+=("${neon_packages[@]}") ;;
     test)
         packages+=("${build_packages[@]}" "${python_packages[@]}"
