@@ -44,16 +44,26 @@ static int make_program(classify_session *s) {
     return EXIT_OK;
 }
 
+/* Scores for each image: rows of one dimension, others being 1. A model of one image may leave out the batch. */
+static bool are_scores(const sdx_tensor *scores, size_t rows) {
+    if (!scores || scores->dtype == SDX_DTYPE_STRING || scores->rank == 0 || scores->count == 0)
+        return false;
+    int32_t wide = 0;
+    const bool batched = scores->rank > 1;
+    for (int32_t i = batched ? 1 : 0; i < scores->rank; i++) wide += scores->dims[i] > 1;
+    return wide <= 1 && (batched ? scores->dims[0] == (int64_t)rows : rows == 1);
+}
+
 /* The `count` images that `members` lists have been run: takes their scores. */
 static int take_scores(classify_session *s, const size_t *members, size_t count, size_t rows) {
     const sdx_tensor *scores = sdx_context_output(s->context, s->output);
-    bool fits = scores && scores->dtype != SDX_DTYPE_STRING && scores->rank > 0 && scores->count > 0 &&
-                scores->dims[0] == (int64_t)rows;
-    if (!fits) {
+    if (!are_scores(scores, rows)) {
         text shape = {0};
         if (scores) text_add_shape(&shape, scores);
-        complain("%s: output %zu is %s for %zu images, expected scores for each; --output names another",
-                 s->model_file, s->output, shape.data ? shape.data : "no tensor", rows);
+        complain("%s: output %zu is %s for %zu image%s, expected a row of scores for each; --output names "
+                 "another",
+                 s->model_file, s->output, shape.data ? shape.data : "no tensor", rows,
+                 rows == 1 ? "" : "s");
         text_free(&shape);
         return EXIT_UNSUPPORTED;
     }

@@ -85,6 +85,8 @@ bool rank_scores(const sdx_tensor *scores, size_t first, size_t classes, score_k
         all[i] = (ranked){i, sdx_element_as_double(scores, first + i)};
     if (!raw && kind != SCORES_PROBABILITIES)
         to_probabilities(all, classes, kind == SCORES_LOG_PROBABILITIES);
+    for (size_t i = 0; i < classes; i++) /* its sign would be printed */
+        if (isnan(all[i].confidence)) all[i].confidence = (double)NAN;
     qsort(all, classes, sizeof *all, by_confidence);
     memcpy(top, all, count * sizeof *top);
     free(all);

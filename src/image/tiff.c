@@ -11,6 +11,8 @@
 #include <tiffio.h>
 #include <tiffvers.h>
 
+#include "image/exif.h"
+
 #if TIFFLIB_VERSION < 20221213
 
 sdx_status sdx_image_tiff(sdx_image_job *job) {
@@ -104,8 +106,13 @@ static void forget_alpha(TIFF *tiff) {
  * lie, and all eight orientations are made afterwards. */
 static void take_orientation(sdx_image_job *job, TIFF *tiff) {
     uint16_t orientation = ORIENTATION_TOPLEFT;
-    if (!job->upright || !TIFFGetField(tiff, TIFFTAG_ORIENTATION, &orientation)) return;
-    if (orientation >= 1 && orientation <= 8) job->orientation = orientation;
+    uint32_t size = 0, told = 0;
+    void *packet = NULL;
+    if (!job->upright) return;
+    if (TIFFGetField(tiff, TIFFTAG_ORIENTATION, &orientation)) told = orientation;
+    else if (TIFFGetField(tiff, TIFFTAG_XMLPACKET, &size, &packet))
+        told = sdx_xmp_orientation(packet, size);
+    if (told >= 1 && told <= 8) job->orientation = told;
     TIFFSetField(tiff, TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
 }
 

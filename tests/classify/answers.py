@@ -4,6 +4,7 @@
 usage: answers.py SARDONYX EFFICIENTNET_LITE0.onnx
 """
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -83,10 +84,36 @@ def check_endings(program, scratch):
     check(raw and [round(e["confidence"], 4) for e in raw["images"][0]["top"]] == [1.6], f"raw: {raw}")
 
 
+def check_shapes(program, scratch):
+    """Rows of scores in whatever shape; what is no row of scores, and what are no numbers."""
+    node = helper.make_node
+    image = scratch / "gray.ppm"
+    image.write_bytes(b"P5 8 8 255\n" + bytes([51]) * 64)
+
+    def said(tail, batch="batch"):
+        model = ending(scratch / "shape.onnx", tail, batch)
+        done = subprocess.run([program, "classify", model, image, "--preset", "unit", "--softmax", "off"],
+                              capture_output=True, text=True)
+        return done.returncode, done.stdout.partition("\n")[2], done.stderr
+
+    row = "   1      0  1.6000\n   2      2  1.2000\n   3      1  0.8000\n"
+    plain = node("Reshape", ["plain", "shape"], ["scores"])
+    for shape, batch, code in (([1, 3, 1, 1], "batch", 0), ([1, 1, 3], "batch", 0), ([3], 1, 0), ([3], "batch", 0),
+                               ([3, 1], "batch", 4)):
+        constant = node("Constant", [], ["shape"], value=helper.make_tensor("", 7, [len(shape)], shape))
+        got = said([constant, plain], batch)
+        check(got[0] == code and (code or got[1] == row), f"scores {shape}: {got}")
+    got = said([node("Identity", ["image"], ["scores"])])
+    check(got[0] == 4 and "float32[1,3,8,8] for 1 image, expected a row of scores" in got[2], f"a map: {got}")
+    got = said([node("Sub", ["plain", "plain"], ["z"]), node("Div", ["z", "z"], ["scores"])])
+    check(got[0] == 0 and got[1].count("  nan\n") == 3, f"no numbers: {got}")
+
+
 def main():
     program, model = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as folder:
         check_endings(program, pathlib.Path(folder))
+        check_shapes(program, pathlib.Path(folder))
     if not pathlib.Path(model).exists():
         print(f"skipped: {model} is not there; make models makes it")
         return SKIPPED

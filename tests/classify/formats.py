@@ -12,7 +12,7 @@ import tempfile
 import zlib
 
 from common import TensorProto, average_model, check, finish, measured, np, photograph, tensor
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, PngImagePlugin
 
 MOST_SECONDS, MOST_BYTES = 5, 64 << 20  # the seconds for a busy machine
 
@@ -62,6 +62,42 @@ def orientations(image):
             yield f"orientation {number}{order}.png", saved(image, "PNG", exif=data)
             yield f"orientation {number}{order}.webp", saved(image, "WEBP", exif=data, lossless=True)
         yield f"orientation {number}.tif", saved(image, "TIFF", exif=exif)
+
+
+def packets(image):
+    """Orientations in XMP, where there is no EXIF, or EXIF that says otherwise and goes first."""
+    exif = Image.Exif()
+    exif[0x112] = 3
+    silent = Image.Exif()
+    silent[0x131] = "a program"
+    for number in (0, 1, 5, 6, 8, 9):
+        for text in (f'<x tiff:Orientation="{number}"/>', f"<tiff:Orientation>{number}</tiff:Orientation>"):
+            packet = b"<x:xmpmeta>tiff:Orientation " + text.encode() + b"</x:xmpmeta>"
+            info = PngImagePlugin.PngInfo()
+            info.add_itxt("XML:com.adobe.xmp", packet.decode())
+            for note, more in (("", {}), (" and EXIF", {"exif": exif}), (" and other EXIF", {"exif": silent})):
+                yield (f"packet {number} {len(text)}{note}.jpg",
+                       saved(image, "JPEG", xmp=packet, quality=95, **more))
+                yield f"packet {number} {len(text)}{note}.png", saved(image, "PNG", pnginfo=info, **more)
+                yield (f"packet {number} {len(text)}{note}.webp",
+                       saved(image, "WEBP", xmp=packet, lossless=True, **more))
+            yield f"packet {number} {len(text)}.tif", saved(image, "TIFF", tiffinfo={700: packet})
+
+
+def animations(image):
+    """The first frame counts, wherever it lies on its canvas."""
+    frames = [image, ImageOps.mirror(image)]
+    clear = image.copy()
+    clear.putalpha(Image.linear_gradient("L").resize(image.size))
+    part = Image.new("RGBA", image.size)
+    part.paste(image.crop((0, 0, 31, 23)), (40, 20))
+    yield "animated lossless WEBP", saved(image, "WEBP", save_all=True, append_images=frames[1:], lossless=True)
+    yield "animated lossy WEBP", saved(image, "WEBP", save_all=True, append_images=frames[1:], quality=90)
+    for lossless in (True, False):
+        for name, first in (("clear", clear), ("part", part)):
+            yield (f"animated {name} {lossless} WEBP",
+                   saved(first, "WEBP", save_all=True, append_images=[clear], lossless=lossless, exact=True,
+                         minimize_size=True))
 
 
 def kinds(image):
@@ -187,7 +223,9 @@ def bombs(image):
 
 
 def check_broken(program, scratch, model, image, sanitized):
-    files = {"cut.jpg": saved(image, "JPEG"), "cut.png": saved(image, "PNG"),
+    moving = saved(image, "WEBP", save_all=True, append_images=[ImageOps.mirror(image)])
+    cut_frame = moving[:moving.index(b"ANMF") + 8 + 16 + 40]
+    files = {"cut.jpg": saved(image, "JPEG"), "frame.webp": cut_frame, "cut.png": saved(image, "PNG"),
              "cut.webp": saved(image, "WEBP"), "cut.tif": saved(image, "TIFF", compression="tiff_lzw"),
              "cut.bmp": saved(image, "BMP"), "cut.ppm": saved(image, "PPM"),
              "cut.jp2": saved(image, "JPEG2000")}
@@ -221,10 +259,12 @@ def main():
         image = Image.open(photograph("chelsea.png")).convert("RGB").crop((120, 60, 211, 113))
         image.info.clear()  # no profile: what is cut off is pixels
         cases = [*((*case, None) for case in orientations(image)),
+                 *((*case, None) for case in packets(image)),
+                 *((*case, None) for case in animations(image)),
                  *((*case, None) for case in kinds(image)), *deep(image)]
         for name, data, wanted in cases:
             # What is lossy may differ a little: Pillow brings codecs of its own.
-            lossy = 2 if name in ("lossy WEBP", "ink JPEG") else 1
+            lossy = 2 if name in ("lossy WEBP", "animated lossy WEBP", "ink JPEG") else 1
             compare(program, scratch, model, name, data, wanted, lossy)
         print(f"{len(cases)} files")
         check_broken(program, scratch, model, image, sanitized)
