@@ -29,6 +29,8 @@ bool client_start(client *c, char *const *argv, const char *log);
  * Fields that a caller does not control go through field_ok() first. */
 json_value *client_ask(client *c, double timeout_s, const char *format, ...) CLI_PRINTF(3);
 void client_quit(client *c);
+/* Ends a process and, where it leads a group, what it has started. */
+void process_kill(pid_t pid);
 bool field_ok(const char *field); /* no tab and no line break in it */
 /* Processor time of this process, its dead children and its live runners, in seconds. */
 double own_seconds(void);
@@ -66,6 +68,7 @@ typedef struct bench_options {
     const char *json, *csv, *markdown, *html, *save, *compare, *fail_if, *title, *image, *preset;
     number_list batches, threads, levels; /* levels empty: the default alone */
     double warmup, time, memory, rtol, atol;
+    double timeout; /* seconds that an engine may take for an answer, a program for its life */
     int64_t seed, min_rounds;
     bool quiet, packed, variants;
     double fail_slower; /* NaN: none */

@@ -111,6 +111,11 @@ static void close_pipes(client *c) {
     c->in = c->out = -1;
 }
 
+void process_kill(pid_t pid) {
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);
+}
+
 /* Gives the process some time to end by itself; its input is closed. */
 static void collect(client *c, bool end_it) {
     int status = 0;
@@ -121,7 +126,7 @@ static void collect(client *c, bool end_it) {
     while (!end_it && (gone = waitpid(c->pid, &status, WNOHANG)) == 0 && now_ns() < end)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     if (gone == 0) {
-        kill(c->pid, SIGKILL);
+        process_kill(c->pid);
         while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {
         }
     } else if (WIFSIGNALED(status)) set_problem(c, "ended by signal %d", WTERMSIG(status));
@@ -147,7 +152,7 @@ static long read_line(client *c, double timeout_s) {
         }
         if (ready == 0 || (ready < 0 && errno == EINTR && ready != -2)) continue;
         if (ready < 0) {
-            set_problem(c, "no answer in %.0f s", timeout_s);
+            set_problem(c, "no answer in %g s", timeout_s);
             collect(c, true);
             return -1;
         }

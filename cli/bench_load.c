@@ -11,8 +11,7 @@
 #include "bench.h"
 
 enum { MIN_MEMORY_SAMPLES = 3, MAX_PER_TURN = 64 };
-#define ANSWER_TIMEOUT_S 1800
-#define TURN_NS          1e8
+#define TURN_NS 1e8
 
 /* What is timed. */
 typedef struct operation {
@@ -50,10 +49,10 @@ static void give_up(bench *b, size_t model, loader *l, const char *reason) {
     l->running = false;
 }
 
-static json_value *load_once(loader *l, const char *extra) {
+static json_value *load_once(const bench *b, loader *l, const char *extra) {
     char level[24] = "";
     if (l->level >= 0) snprintf(level, sizeof level, "\toptimize=%d", l->level);
-    return client_ask(&l->process, ANSWER_TIMEOUT_S, "load\t%s\t%d%s%s%s%s%s", l->path, l->threads,
+    return client_ask(&l->process, b->o.timeout, "load\t%s\t%d%s%s%s%s%s", l->path, l->threads,
                       level, l->does->option, extra, l->by->is_own ? "" : "\t",
                       l->by->is_own ? "" : l->shapes);
 }
@@ -68,13 +67,13 @@ static json_value *save_once(const bench *b, loader *l) {
     char path[200];
     snprintf(path, sizeof path, "%s/saved-%zu", b->scratch, l->of);
     unlink(path);
-    return client_ask(&l->process, ANSWER_TIMEOUT_S, "save\t%s", path);
+    return client_ask(&l->process, b->o.timeout, "save\t%s", path);
 }
 
 /* Loads, or saves, for a turn. Rounds from 0 on are kept. */
 static bool take_turn(bench *b, loader *l, int64_t round) {
     for (size_t i = 0; i < l->per_turn && !interrupted(); i++) {
-        json_value *answer = l->does->saves ? save_once(b, l) : load_once(l, "");
+        json_value *answer = l->does->saves ? save_once(b, l) : load_once(b, l, "");
         if (!answer) return false;
         double taken = json_get_number(answer, "ns");
         json_free(answer);
@@ -93,7 +92,7 @@ static bool warm_up(bench *b, loader *l, const char *what) {
     size_t loads = 0;
     l->per_turn = 1;
     if (l->does->saves) {
-        json_value *loaded = load_once(l, "");
+        json_value *loaded = load_once(b, l, "");
         if (!loaded) return false;
         json_free(loaded);
     }
@@ -135,7 +134,7 @@ static void take_rounds(bench *b, size_t model, loader *loaders, size_t *order, 
 /* Memory of one load in a fresh process. */
 static bool memory_sample(bench *b, size_t model, loader *l, uint32_t number) {
     if (!open_loader(b, model, l)) return false;
-    json_value *answer = load_once(l, l->by->is_own ? "\theap=1" : "");
+    json_value *answer = load_once(b, l, l->by->is_own ? "\theap=1" : "");
     if (answer && l->does->saves) {
         json_free(answer);
         answer = save_once(b, l);

@@ -261,8 +261,8 @@ static bool pack_model(bench *b, const peer *p, client *c, size_t model, int lev
     if (access(path, R_OK) == 0) return true;
     json_value *loaded = NULL, *saved = NULL;
     if (peer_start(b, p, &packer))
-        loaded = client_ask(&packer, 1800, "load\t%s\t0\toptimize=%d\tonly=1", given, level);
-    if (loaded) saved = client_ask(&packer, 1800, "save\t%s", path);
+        loaded = client_ask(&packer, b->o.timeout, "load\t%s\t0\toptimize=%d\tonly=1", given, level);
+    if (loaded) saved = client_ask(&packer, b->o.timeout, "save\t%s", path);
     bool good = saved != NULL;
     if (!good) snprintf(c->problem, sizeof c->problem, "%s", packer.problem);
     json_free(loaded);
@@ -288,7 +288,7 @@ bool peer_file(bench *b, const peer *p, client *c, size_t model, int level, cons
     snprintf(folder, sizeof folder, "%s/build/peers/bench/%s/%s",
              where.root[0] ? where.root : b->scratch, p->name, b->r.models[model].name);
     make_folders(folder);
-    json_value *answer = client_ask(c, 1800, "convert\t%s\t%s\t%s", given, folder, shapes);
+    json_value *answer = client_ask(c, b->o.timeout, "convert\t%s\t%s\t%s", given, folder, shapes);
     const char *made = json_get_text(answer, "file");
     if (made) snprintf(path, size, "%s", made);
     else if (answer) snprintf(c->problem, sizeof c->problem, "its converter names no file");

@@ -163,24 +163,30 @@ static bool hear(int out, process_facts *facts, double start_ns) {
 static void on_child(int number) { (void)number; }
 
 /* Listens until the process is gone, which a signal tells; its children may keep the pipe open. */
-static pid_t await(const started *s, process_facts *facts, double start_ns, const sigset_t *mask,
-                   struct rusage *usage) {
+static pid_t await(const started *s, process_facts *facts, double start_ns, double timeout_s,
+                   const sigset_t *mask, struct rusage *usage) {
     struct pollfd wait = {.fd = s->out, .events = POLLIN};
     for (;;) {
         pid_t gone = wait4(s->pid, &facts->status, WNOHANG, usage);
         if (gone != 0 && !(gone < 0 && errno == EINTR)) return gone;
-        if (interrupted()) kill(s->pid, SIGKILL);
-        if (ppoll(&wait, 1, NULL, mask) > 0 && !hear(s->out, facts, start_ns)) wait.fd = -1;
+        double left_s = timeout_s - (now_ns() - start_ns) * 1e-9;
+        if (left_s <= 0) facts->late = true;
+        if (interrupted() || facts->late) process_kill(s->pid);
+        if (left_s < 0.1) left_s = 0.1;
+        struct timespec left = {.tv_sec = (time_t)left_s,
+                                .tv_nsec = (long)((left_s - (double)(time_t)left_s) * 1e9)};
+        if (ppoll(&wait, 1, &left, mask) > 0 && !hear(s->out, facts, start_ns)) wait.fd = -1;
     }
 }
 
-bool process_measure(char *const *argv, const char *in, const char *log, process_facts *facts,
-                     char *problem, size_t size) {
+bool process_measure(char *const *argv, const char *in, const char *log, double timeout_s,
+                     process_facts *facts, char *problem, size_t size) {
     sigset_t awaited, before;
     struct sigaction action = {.sa_handler = on_child}, old;
     started s;
     for (int i = 0; i < METRIC_COUNT; i++) facts->figures[i] = (double)NAN;
     facts->ready_ns = (double)NAN;
+    facts->late = false;
     text_clear(&facts->said);
     sigemptyset(&awaited);
     sigaddset(&awaited, SIGCHLD);
@@ -195,7 +201,7 @@ bool process_measure(char *const *argv, const char *in, const char *log, process
         struct rusage usage;
         double start_ns = now_ns();
         close(s.gate); /* now */
-        gone = await(&s, facts, start_ns, &before, &usage);
+        gone = await(&s, facts, start_ns, timeout_s, &before, &usage);
         double end_ns = now_ns();
         if (gone == s.pid) note_usage(facts, &usage, end_ns - start_ns);
         else snprintf(problem, size, "cannot be waited for: %s", strerror(errno));

@@ -15,12 +15,13 @@ typedef struct process_facts {
     double ready_ns;              /* until its first line; NaN: there was none */
     text said;                    /* its standard output */
     int status;                   /* of wait4 */
+    bool late;                    /* it was ended after timeout_s */
 } process_facts;
 
-/* Runs a command with the file `in` as standard input; messages go to the file `log`. False with a
- * problem where it could not be started or waited for. */
-bool process_measure(char *const *argv, const char *in, const char *log, process_facts *facts,
-                     char *problem, size_t size);
+/* Runs a command with the file `in` as standard input, for timeout_s seconds at most; messages go to the
+ * file `log`. False with a problem where it could not be started or waited for. */
+bool process_measure(char *const *argv, const char *in, const char *log, double timeout_s,
+                     process_facts *facts, char *problem, size_t size);
 /* Why hardware counters are not available here; "" where they are. */
 void counters_missing(char *reason, size_t size);
 

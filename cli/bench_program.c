@@ -123,9 +123,11 @@ static bool read_answers(program *p, process_facts *facts, char *problem, size_t
 static bool run_once(bench *b, program *p, process_facts *facts) {
     char log[200], problem[300] = "";
     snprintf(log, sizeof log, "%s/program.log", b->scratch);
-    bool good = process_measure(p->command, p->script[0] ? p->script : "/dev/null", log, facts,
-                                problem, sizeof problem);
-    if (good && WIFSIGNALED(facts->status))
+    bool good = process_measure(p->command, p->script[0] ? p->script : "/dev/null", log,
+                                b->o.timeout, facts, problem, sizeof problem);
+    if (good && facts->late)
+        snprintf(problem, sizeof problem, "did not end in %g s (--timeout)", b->o.timeout);
+    else if (good && WIFSIGNALED(facts->status))
         snprintf(problem, sizeof problem, "ended by signal %d", WTERMSIG(facts->status));
     else if (good && WEXITSTATUS(facts->status) == 127)
         snprintf(problem, sizeof problem, "there is no program '%s'", p->command[0]);

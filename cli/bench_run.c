@@ -14,7 +14,6 @@
 #define ROUNDS_WANTED    12 /* that the time is cut into, where a run is short enough */
 #define MAX_REPEATS      100000
 #define PAUSE_NS         30000000 /* threads of the engine before may still be spinning */
-#define ANSWER_TIMEOUT_S 1800
 
 /* A process that takes turns: an engine at a level, with one batch or with several in turn. */
 typedef struct entry {
@@ -128,7 +127,7 @@ static bool open_entry(bench *b, const group *g, entry *e) {
     /* Sizes that change cannot be told beforehand. */
     bool told = e->count == 1;
     if (good)
-        load = client_ask(&e->process, ANSWER_TIMEOUT_S, "load\t%s\t%d%s%s%s", path, e->threads,
+        load = client_ask(&e->process, b->o.timeout, "load\t%s\t%d%s%s%s", path, e->threads,
                           level, told ? "\t" : "", told ? inputs.shapes : "");
     good = load != NULL;
     if (good) note_start(&b->r, e, load, inputs.bytes);
@@ -150,7 +149,7 @@ static bool first_runs(bench *b, size_t number, entry *e) {
     for (size_t i = 0; i < e->count; i++) {
         char key[24];
         key_of(e->batches[i], key);
-        json_value *run = client_ask(&e->process, ANSWER_TIMEOUT_S, "run\t%s\t1", key);
+        json_value *run = client_ask(&e->process, b->o.timeout, "run\t%s\t1", key);
         if (!run) return false;
         b->r.cases[e->cases[i]].first_ns = json_as_number(json_first(json_get(run, "ns")));
         json_free(run);
@@ -223,7 +222,7 @@ static bool take_turn(bench *b, entry *e, int64_t round, double *taken_ns) {
     char keys[400];
     keys_of(e, keys, sizeof keys);
     json_value *answer =
-        client_ask(&e->process, ANSWER_TIMEOUT_S, "run\t%s\t%zu", keys, e->repeats);
+        client_ask(&e->process, b->o.timeout, "run\t%s\t%zu", keys, e->repeats);
     if (!answer) return false;
     const json_value *times = json_get(answer, "ns");
     size_t number = 0;

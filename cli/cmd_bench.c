@@ -17,7 +17,7 @@ static const char help[] =
     "                      [--packed] [--variants] [--image FILE] [--preset WORDS] [--dim "
     "NAME=N]..\n"
     "                      [--command LABEL=COMMAND].. [--seed N]\n"
-    "                      [--warmup S] [--time S] [--memory S] [--rounds N]\n"
+    "                      [--warmup S] [--time S] [--memory S] [--rounds N] [--timeout S]\n"
     "                      [--rtol R] [--atol A] [--peers DIR] [--title TEXT] [--quiet]\n"
     "                      [--json FILE] [--csv FILE] [--markdown FILE] [--html FILE]\n"
     "                      [--save FILE] [--compare FILE] [--fail-if slower:P%]\n\n"
@@ -51,6 +51,8 @@ static const char help[] =
     "  --warmup S, --time S, --memory S\n"
     "                     seconds for each case (default 2, 5 and 2; memory: with load)\n"
     "  --rounds N         at least so many rounds, whatever the time (default 5)\n"
+    "  --timeout S        give up an engine or a program that takes longer for one answer, or for\n"
+    "                     its life (default 600)\n"
     "  --seed N           of inputs and order (default 1)\n"
     "  --rtol R, --atol A how far outputs may be apart (default 1e-3, 1e-4)\n"
     "  --peers DIR        folder of the other engines' runners (docs/peer-protocol.md)\n"
@@ -168,6 +170,7 @@ static bool parse(bench_options *o, int argc, char **argv) {
          .low = 1,
          .high = 1000000},
         {.name = "--seed", .kind = OPTION_INTEGER, .to = &o->seed, .low = 0, .high = INT64_MAX},
+        {.name = "--timeout", .kind = OPTION_NUMBER, .to = &o->timeout},
         {.name = "--rtol", .kind = OPTION_NUMBER, .to = &o->rtol},
         {.name = "--atol", .kind = OPTION_NUMBER, .to = &o->atol},
         {.name = "--peers", .kind = OPTION_TEXT, .to = &o->peers_folder},
@@ -249,18 +252,54 @@ static void remove_folder(const char *path, int depth) {
 
 typedef bool printer(const bench_results *r, FILE *out);
 
+/* A pipe or a device is written to as it is. */
+static bool may_replace(const char *path) {
+    struct stat there;
+    return stat(path, &there) != 0 || S_ISREG(there.st_mode);
+}
+
+/* Why nothing can be written there, as errno has it; 0 where it can. */
+static int refusal(const char *path) {
+    struct stat there;
+    bool is_there = stat(path, &there) == 0;
+    if (is_there && S_ISDIR(there.st_mode)) return EISDIR;
+    if (is_there && !S_ISREG(there.st_mode)) return access(path, W_OK) == 0 ? 0 : errno;
+    const char *slash = strrchr(path, '/');
+    text folder = {0};
+    if (slash) text_add(&folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    int reason = access(folder.data ? folder.data : ".", W_OK | X_OK) == 0 ? 0 : errno;
+    text_free(&folder);
+    return reason;
+}
+
+/* Before anything is measured. */
+static int check_outputs(const bench_options *o) {
+    const char *const paths[] = {o->json, o->save, o->csv, o->markdown, o->html};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        int reason = paths[i] && strcmp(paths[i], "-") != 0 ? refusal(paths[i]) : 0;
+        if (reason == 0) continue;
+        complain("cannot write %s: %s", paths[i], strerror(reason));
+        return EXIT_BAD_INPUT;
+    }
+    return EXIT_OK;
+}
+
 /* To a file beside it that takes its name when it is whole: there is never half a file. */
 static int write_file(const bench_results *r, const char *path, printer *print) {
     if (strcmp(path, "-") == 0) return print(r, stdout) ? EXIT_OK : EXIT_BAD_INPUT;
+    bool replaces = may_replace(path);
     text part = {0};
-    text_add(&part, "%s.%ld.part", path, (long)getpid());
+    if (replaces) text_add(&part, "%s.%ld.part", path, (long)getpid());
+    else text_add(&part, "%s", path);
+    errno = 0;
     FILE *file = part.data ? fopen(part.data, "w") : NULL;
-    bool good = file && print(r, file) && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    bool good = file && print(r, file) && fflush(file) == 0 &&
+                (!replaces || fsync(fileno(file)) == 0);
     if (file && fclose(file) != 0) good = false;
-    if (good) good = rename(part.data, path) == 0;
+    if (good && replaces) good = rename(part.data, path) == 0;
     if (!good) {
         complain("cannot write %s: %s", path, errno ? strerror(errno) : "no memory");
-        if (part.data) unlink(part.data);
+        if (part.data && replaces) unlink(part.data);
     }
     text_free(&part);
     return good ? EXIT_OK : EXIT_BAD_INPUT;
@@ -326,6 +365,7 @@ static int run(int argc, char **argv) {
                      .warmup = 2,
                      .time = 5,
                      .memory = 2,
+                     .timeout = 600,
                      .rtol = 1e-3,
                      .atol = 1e-4,
                      .seed = 1,
@@ -340,6 +380,7 @@ static int run(int argc, char **argv) {
             complain("this build has no cJSON, which bench reads answers with");
             code = EXIT_UNSUPPORTED;
         }
+        if (code == EXIT_OK) code = check_outputs(&b.o);
         if (code == EXIT_OK && b.o.compare) code = baseline_check(b.o.compare);
         if (code == EXIT_OK && !make_scratch(&b)) code = EXIT_BAD_INPUT;
     }

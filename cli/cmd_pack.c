@@ -7,8 +7,8 @@
 
 static const char help[] =
     "usage: sardonyx pack MODEL -o FILE.sdx [--isa SET,..] [--plain] [--f16] [--dim NAME=N]..\n"
-    "                     [--optimize 0|1|2|3] [--preset NAME] [--labels FILE]\n"
-    "                     [--metadata KEY=VALUE].. [--verify] [--json]\n\n"
+    "                     [--optimize 0|1|2|3] [--preset WORDS]\n"
+    "                     [--labels FILE|imagenet] [--metadata KEY=VALUE].. [--verify] [--json]\n\n"
     "Writes the program that a run would make of the model: the graph after the passes, the plan of the\n"
     "memory, and the weights in the layout of the kernels, ready to be mapped and shared by processes.\n"
     "Every command takes the file in place of the .onnx; it gives the same results, to the bit.\n\n"
@@ -21,12 +21,15 @@ static const char help[] =
     "                     packed at load; results differ a little\n"
     "  --dim NAME=N       a size that never changes\n"
     "  --optimize L       optimisation level (default 3)\n"
-    "  --preset NAME      pre-processing that `classify` uses; kept as metadata sardonyx.preset\n"
-    "  --labels FILE      names of classes, one a line; kept as metadata sardonyx.labels\n"
+    "  --preset WORDS     pre-processing that `classify` uses: a preset's name, 'torchvision resize=232' and\n"
+    "                     the like; kept as metadata sardonyx.preset\n"
+    "  --labels FILE      names of classes, one a line, or imagenet; kept as metadata sardonyx.labels\n"
     "  --metadata K=V     any other entry\n"
     "  --verify           read the file back and compare its data with their digests\n"
     "  --json             what was written, as JSON\n\n"
-    "example: sardonyx pack resnet101.onnx -o resnet101.sdx --preset torchvision\n";
+    "example: sardonyx pack resnet101.onnx -o resnet101.sdx --preset torchvision\n"
+    "example: sardonyx pack net.onnx -o net.sdx --isa avx2,avx512 --plain --labels names.txt\n"
+    "example: sardonyx pack net.onnx -o small.sdx --f16\n";
 
 #define MOST_SETS 8
 #define MOST_LABELS ((size_t)16 << 20) /* bytes */
@@ -46,6 +49,9 @@ typedef struct pack_run {
 } pack_run;
 
 static bool parse(pack_run *r, int argc, char **argv) {
+    sdx_image_preset preset = {.struct_size = sizeof preset};
+    sdx_error error;
+    sdx_error_clear(&error);
     const option options[] = {
         {.name = "-o", .kind = OPTION_TEXT, .to = &r->output},
         {.name = "--output", .kind = OPTION_TEXT, .to = &r->output},
@@ -69,6 +75,8 @@ static bool parse(pack_run *r, int argc, char **argv) {
                     r->positionals.items[1]);
     else if (r->positionals.count == 0) usage_error(&cmd_pack, "no model given");
     else if (!r->output || !r->output[0]) usage_error(&cmd_pack, "-o FILE is missing");
+    else if (r->preset && sdx_image_preset_set(&preset, r->preset, &error) != SDX_STATUS_OK)
+        usage_error(&cmd_pack, "--preset: %s", error.message);
     else if (r->half && r->isa) usage_error(&cmd_pack, "--f16 packs at load, so that --isa means nothing");
     else if (r->half && r->plain) usage_error(&cmd_pack, "--f16 and --plain exclude one another");
     else return true;
@@ -90,8 +98,12 @@ static bool split_sets(pack_run *r) {
     return true;
 }
 
-/* The whole file; lines end as they are. */
+/* The whole file; lines end as they are. ImageNet's names are not copied: `classify` brings them. */
 static int read_labels(pack_run *r) {
+    if (strcmp(r->labels, "imagenet") == 0) {
+        r->label_text = strdup(r->labels);
+        return r->label_text ? EXIT_OK : out_of_memory();
+    }
     FILE *file = fopen(r->labels, "rb");
     if (!file) {
         complain("%s: cannot open", r->labels);

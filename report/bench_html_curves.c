@@ -113,21 +113,31 @@ static bool in_chart(const bench_case *c, const bench_case *of) {
     return is_on(c) && page_same(c, of, PART_MODEL | PART_OPERATION | PART_INPUT);
 }
 
+/* How far up a point's deviation reaches. */
+static double reach_of(const bench_case *c, curve_what what) {
+    statistics f;
+    if (what == CURVE_MEMORY || !bench_statistics(c, METRIC_TIME, &f)) return 0;
+    return (f.median + f.deviation) / (double)c->batch;
+}
+
 static void put_chart(page *p, size_t model_case, curve_what what, const bench_case **points) {
     const bench_results *r = p->r;
     const bench_case *of = &r->cases[model_case];
-    double low = INFINITY, high = 0, first = INFINITY, last = 0;
+    double low = INFINITY, high = 0, reach = 0, first = INFINITY, last = 0;
     for (size_t i = 0; i < r->case_count; i++) {
         double height = in_chart(&r->cases[i], of) ? height_of(&r->cases[i], what) : NAN;
         if (isnan(height)) continue;
         low = fmin(low, height);
         high = fmax(high, height);
+        reach = fmax(reach, reach_of(&r->cases[i], what));
         first = fmin(first, (double)r->cases[i].batch);
         last = fmax(last, (double)r->cases[i].batch);
     }
     if (!(high > 0)) return;
     axis x = axis_make(first, last, 1);
-    axis y = high / low > 6 ? (axis){low / 1.3, high * 1.3, true} : (axis){0, high * 1.1, false};
+    /* One far outlier must not press all lines to the floor: its deviation is cut off then. */
+    double top = fmax(high, fmin(reach, 1.6 * high));
+    axis y = high / low > 6 ? (axis){low / 1.3, top * 1.3, true} : (axis){0, top * 1.1, false};
     fprintf(p->out, "<figure class=\"curve\"><figcaption>%s%s</figcaption>",
             what == CURVE_TIME ? "Time for each item: median over batch size, ± deviation"
                                : "Peak resident memory of the process",

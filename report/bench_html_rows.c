@@ -31,13 +31,19 @@ static void put_grid(const page *p, const axis *a) {
     fputs("\"/>", p->out);
 }
 
+#define LABEL_WIDTH 14.0 /* percent of an axis that a number takes, on a phone */
+
 static void put_axis(const page *p, const axis *a, figure_kind kind) {
-    double ticks[AXIS_MAX_TICKS];
+    double ticks[AXIS_MAX_TICKS], taken = -LABEL_WIDTH;
     size_t count = axis_ticks(a, ticks);
     fputs("<div class=\"axis\"><div class=\"ticks\">", p->out);
     for (size_t i = 0; i < count; i++) {
-        /* At the ends of the axis a text that is centred would stick out. */
+        /* At the ends of the axis a text that is centred would stick out; one that would touch the
+         * text before it is left out, its line stays. */
         double at = axis_place(a, ticks[i]) / 10;
+        double left = at > 94 ? at - LABEL_WIDTH : at < 4 ? at : at - LABEL_WIDTH / 2;
+        if (left < taken) continue;
+        taken = left + LABEL_WIDTH;
         fprintf(p->out, "<span%s style=\"left:%.2f%%\">",
                 at > 94  ? " class=\"end\""
                 : at < 4 ? " class=\"begin\""

@@ -98,8 +98,18 @@ static bool write_all(int fd, const void *data, size_t size) {
     return true;
 }
 
+/* The rename at the end would put a file in the place of a device or a pipe, and fails only then for a
+ * folder. */
+static sdx_status check_place(const char *path, sdx_error *error) {
+    struct stat there;
+    if (stat(path, &there) != 0 || S_ISREG(there.st_mode)) return SDX_STATUS_OK;
+    return sdx_fail(error, SDX_STATUS_IO, "%s: cannot write: %s", path,
+                    S_ISDIR(there.st_mode) ? strerror(EISDIR) : "it is no regular file");
+}
+
 sdx_status sdx_file_write(const char *path, const sdx_piece *pieces, size_t count,
                           sdx_error *error) {
+    SDX_TRY(check_place(path, error));
     size_t size = strlen(path) + 16;
     char *temporary = malloc(size);
     if (!temporary) return sdx_fail_memory(error, size, "a file name");
@@ -147,7 +157,8 @@ static bool make_name(sdx_file_out *out) {
 }
 
 sdx_status sdx_file_begin(const char *path, sdx_file_out *out, sdx_error *error) {
-    *out = (sdx_file_out){.path = path};
+    *out = (sdx_file_out){.path = path, .fd = -1};
+    SDX_TRY(check_place(path, error));
 #ifdef O_TMPFILE
     out->fd = open_folder(path, O_TMPFILE | O_RDWR); /* vanishes with the process */
     if (out->fd >= 0) return SDX_STATUS_OK;

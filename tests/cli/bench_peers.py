@@ -53,6 +53,7 @@ PEERS = {
     "wrong": {"off": "1"},
     "near": {"off": "0.01"},  # a thousandth of the largest value, and more than the tolerance
     "absent": {"start": "print(json.dumps({'error': 'no module is called absent'})); sys.exit(1)"},
+    "hangs": {"run": "time.sleep(1000)"},
     "dies": {"run": "os.kill(os.getpid(), 9)"},
     "strict": {"strict": "yes"},
 }

@@ -11,7 +11,7 @@ import sys
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 WHATS = ("load", "run", "program")
-FORMATS = {"json": "json", "csv": "csv", "markdown": "md", "text": "txt"}
+FORMATS = {"json": "json", "csv": "csv", "markdown": "md", "text": "txt", "html": "html"}
 
 
 def printed(program, what, form):

@@ -174,7 +174,8 @@ int main(int argc, char **argv) {
     } printers[] = {{"json", bench_write_json},
                     {"csv", bench_write_csv},
                     {"markdown", bench_write_markdown},
-                    {"text", bench_write_text}};
+                    {"text", bench_write_text},
+                    {"html", bench_write_html}};
     static void (*const fillers[])(bench_results *) = {fill_load, fill_run, fill_program};
     bench_results r;
     for (int what = 0; argc == 3 && what < BENCH_WHAT_COUNT; what++) {

@@ -11,5 +11,22 @@ done
 echo '{"format": "sardonyx bench", "version": 99}' > other.json
 "$SARDONYX" bench linear.onnx --compare other.json
 echo "exit $?"
-"$SARDONYX" bench linear.onnx --warmup 0 --time 0 --json no/such/folder.json > /dev/null
+# A folder that is not there is noticed before anything is measured, too.
+"$SARDONYX" bench linear.onnx --time 1000 --json no/such/folder.json > /dev/null
 echo "exit $?"
+"$SARDONYX" bench linear.onnx --time 1000 --html . > /dev/null
+echo "exit $?"
+# A pipe is written to and stays one.
+mkfifo pipe
+cat pipe > through.csv &
+"$SARDONYX" bench linear.onnx --warmup 0 --time 0 --rounds 1 --csv pipe > /dev/null
+echo "exit $?"
+wait
+head -n 1 through.csv | cut -d, -f 1-3
+[[ -p pipe ]] || echo 'the pipe is gone'
+# A full disk.
+"$SARDONYX" bench linear.onnx --warmup 0 --time 0 --rounds 1 --csv /dev/full > /dev/null
+echo "exit $?"
+"$SARDONYX" bench linear.onnx --warmup 0 --time 0 --rounds 1 > /dev/full
+echo "exit $?"
+ls -la /dev/full | cut -c 1
