@@ -121,6 +121,22 @@ static void *alloc_alone(sdx_arena *arena, size_t needed, size_t alignment) {
     return (char *)block + offset;
 }
 
+/* A new newest block. */
+static bool open_block(sdx_arena *arena, size_t size) {
+    sdx_arena_block *block = new_block(arena, size);
+    if (block == NULL) return false;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    arena->idle += arena->capacity - arena->used;
+    arena->capacity = size;
+    arena->used = sizeof *block;
+    return true;
+}
+
+bool sdx_arena_reserve(sdx_arena *arena, size_t bytes) {
+    return sdx_size_add(bytes, sizeof(sdx_arena_block), &bytes) && open_block(arena, bytes);
+}
+
 void *sdx_arena_alloc_raw(sdx_arena *arena, size_t size, size_t alignment) {
     size_t offset, end, needed;
     if (size == 0) size = 1; /* distinct addresses */
@@ -139,20 +155,13 @@ void *sdx_arena_alloc_raw(sdx_arena *arena, size_t size, size_t alignment) {
 
     size_t block_size = arena->capacity == 0 ? FIRST_BLOCK : arena->capacity * 2;
     if (block_size > LARGEST_BLOCK) block_size = LARGEST_BLOCK;
-    if (arena->block > block_size) block_size = arena->block;
     /* A request of a quarter of a block would waste too much of the block before it. */
     if (needed > block_size / 4) return alloc_alone(arena, needed, alignment);
-    sdx_arena_block *block = new_block(arena, block_size);
     /* Near the limit (or the end of memory) a full block is too much, but this may still fit. */
-    if (block == NULL) return alloc_alone(arena, needed, alignment);
-    block->next = arena->blocks;
-    arena->blocks = block;
-    arena->idle += arena->capacity - arena->used;
-    arena->capacity = block_size;
-    arena->used = sizeof *block;
-    if (!aligned_offset(block, arena->used, alignment, &offset)) return NULL;
+    if (!open_block(arena, block_size)) return alloc_alone(arena, needed, alignment);
+    if (!aligned_offset(arena->blocks, arena->used, alignment, &offset)) return NULL;
     arena->used = offset + size; /* fits: needed <= block_size */
-    return (char *)block + offset;
+    return (char *)arena->blocks + offset;
 }
 
 void *sdx_arena_alloc_aligned(sdx_arena *arena, size_t size, size_t alignment) {

@@ -20,7 +20,6 @@ typedef struct sdx_arena {
     size_t used, capacity;   /* of the newest block */
     size_t total;            /* bytes taken from the allocator */
     size_t limit;            /* total may not pass it; 0: none */
-    size_t block;            /* size of new blocks; 0: small at first */
     size_t idle;             /* bytes left over in blocks before the newest */
 } sdx_arena;
 
@@ -30,6 +29,9 @@ void sdx_arena_free(sdx_arena *arena);
 static inline size_t sdx_arena_used(const sdx_arena *arena) {
     return arena->total - arena->idle - (arena->capacity - arena->used);
 }
+/* Opens a block that has room for so many bytes, with what alignment takes, so that they lie side by side.
+ * False when there is no such block to be had: then requests take blocks of their own. */
+bool sdx_arena_reserve(sdx_arena *arena, size_t bytes);
 /* Zeroed memory, aligned for any object; NULL when out of memory or over the limit. */
 void *sdx_arena_alloc(sdx_arena *arena, size_t size);
 /* As sdx_arena_alloc_aligned without clearing, for what is written in full anyway. */

@@ -61,6 +61,17 @@ static sdx_status find_needed(sdx_lowering *l) {
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
+/* Reading a constant in a mapped file brings a few pages around it along, mostly of weights that nobody
+ * needs once they are packed: small ones are better copied. In a packed file they lie side by side. */
+#define WORTH_MAPPING ((size_t)64 << 10)
+
+static bool better_copied(const sdx_program *program, const sdx_const *constant) {
+    const sdx_file *file = &program->model->file;
+    uintptr_t begin = (uintptr_t)file->data, at = (uintptr_t)constant->data;
+    return !program->model->stored && file->mapped && constant->bytes < WORTH_MAPPING &&
+           at >= begin && at - begin < file->size;
+}
+
 /* `plain`: its elements are read; otherwise its shape alone is, by rules during the run. */
 static sdx_status add_constant(sdx_lowering *l, sdx_value *slot, const sdx_const *constant,
                                bool plain) {
@@ -73,7 +84,7 @@ static sdx_status add_constant(sdx_lowering *l, sdx_value *slot, const sdx_const
         return sdx_fail(l->error, SDX_STATUS_BAD_MODEL,
                         "constant '%.64s' is read, but the file does not have its elements",
                         constant->name);
-    if (plain && !sdx_const_in_place(constant)) {
+    if (plain && (!sdx_const_in_place(constant) || better_copied(program, constant))) {
         size_t bytes;
         if (!sdx_size_mul(constant->count, sdx_dtype_size(constant->dtype), &bytes))
             return no_memory(l->error);
@@ -319,6 +330,7 @@ sdx_status sdx_lower(sdx_lowering *l) {
         sdx_lower_give_back(l);
     }
     SDX_TRY(place_constants(l));
+    if (!program->saving) sdx_lower_forget_file(l);
     SDX_TRY(place_inputs(l));
     SDX_TRY(find_bytes(l));
     SDX_TRY(sdx_lower_memory(l));

@@ -12,10 +12,6 @@
 
 /* Starting threads takes as long as packing about this many bytes. */
 #define WORTH_THREADS ((size_t)1 << 20)
-/* Blocks of memory for what is packed. */
-#define LEAST_BLOCK ((size_t)4 << 20)
-#define MOST_BLOCK  ((size_t)16 << 20)
-
 /* At once, so that never more than one constant is there twice, and of a large one only a part. Whoever
  * reads it later, too, finds the pages again in the file. */
 static void forget_pages(void *user, const void *data, size_t bytes) {
@@ -82,31 +78,36 @@ static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp, sd
     return SDX_STATUS_OK;
 }
 
-/* Bytes of the constants of steps that pack. */
+/* Bytes that packing will take. A step that cannot be packed says so when its turn comes. */
 static size_t bytes_to_pack(const sdx_lowering *l) {
     size_t bytes = 0;
-    if (l->program->model->stored && l->program->model->stored->blobs) return 0;
     for (size_t g = 0; g < l->module->graphs.count; g++) {
         const sdx_block *block = &l->program->blocks[g];
         for (uint32_t s = 0; s < block->step_count; s++) {
-            const sdx_node *node = block->steps[s].node;
-            for (uint32_t i = 0; node->op->def->pack && i < node->input_count; i++) {
-                if (node->inputs[i] == SDX_NONE) continue;
-                const sdx_const *constant = sdx_value_at(l->module, node->inputs[i])->constant;
-                if (constant && !sdx_size_add(bytes, constant->bytes, &bytes)) return SIZE_MAX;
-            }
+            const sdx_step *step = &block->steps[s];
+            if (!step->node->op->def->pack) continue;
+            sdx_error error;
+            sdx_error_clear(&error);
+            sdx_arena temp;
+            sdx_arena_init(&temp, l->program->allocator, 0);
+            sdx_pack pack = {.module = l->module, .node = step->node, .def = step->node->op->def,
+                             .params = step->node->params, .optimize = l->program->optimize,
+                             .arena = &temp, .temp = &temp, .measuring = true, .error = &error,
+                             .stored = blob_of(l->program->model->stored, step->id)};
+            bool fits = pack.def->pack(&pack) == SDX_STATUS_OK &&
+                        sdx_size_add(bytes, pack.bytes, &bytes);
+            sdx_arena_free(&temp);
+            if (!fits) return SIZE_MAX;
         }
     }
     return bytes;
 }
 
-/* Large blocks have large pages. What is left over in one costs nothing where the system's allocator gave
- * it, since nobody touches it. */
-static size_t block_size(const sdx_program *program, size_t bytes) {
-    if (program->allocator->allocate != sdx_default_allocator.allocate) return 0;
-    if (bytes < LEAST_BLOCK) return 0;
-    size_t part = bytes / 8;
-    return part < LEAST_BLOCK ? LEAST_BLOCK : part > MOST_BLOCK ? MOST_BLOCK : part;
+/* One block for all that is packed has large pages, and none of them is half empty. A caller's allocator may
+ * know of smaller ones alone. */
+static void reserve(sdx_program *program, size_t bytes) {
+    if (program->allocator->allocate == sdx_default_allocator.allocate && bytes != SIZE_MAX)
+        sdx_arena_reserve(&program->arena, bytes);
 }
 
 static sdx_status pack_steps(sdx_lowering *l, sdx_pool *pool) {
@@ -131,10 +132,9 @@ sdx_status sdx_lower_pack(sdx_lowering *l) {
     sdx_pool *pool = NULL;
     if (threads > 1 && bytes >= WORTH_THREADS)
         SDX_TRY(sdx_pool_create(l->program->allocator, threads, &pool, l->error));
-    l->program->arena.block = block_size(l->program, bytes);
+    reserve(l->program, bytes);
     sdx_pool_begin_run(pool);
     sdx_status status = pack_steps(l, pool);
-    l->program->arena.block = 0;
     sdx_pool_end_run(pool);
     sdx_pool_release(pool);
     return status;
@@ -150,4 +150,9 @@ void sdx_lower_give_back(sdx_lowering *l) {
     }
     for (size_t i = 1; read && i <= module->owned.count; i++)
         if (!read[i]) sdx_module_disown(module, (uint32_t)i);
+}
+
+void sdx_lower_forget_file(const sdx_lowering *l) {
+    const sdx_model *model = l->program->model;
+    if (!model->stored) sdx_file_forget(&model->file, model->file.data, model->file.size);
 }

@@ -30,6 +30,9 @@ sdx_status sdx_lower(sdx_lowering *l);
 sdx_status sdx_lower_pack(sdx_lowering *l);
 /* Constants whose bytes nobody reads plainly any more: gives back what can be. */
 void sdx_lower_give_back(sdx_lowering *l);
+/* Pages of the model's file that are still there: borders of what was packed, and what was only looked at.
+ * Constants that runs read in place come back when they do. */
+void sdx_lower_forget_file(const sdx_lowering *l);
 static inline bool sdx_step_takes(const sdx_step *step, uint32_t input) {
     return input < 32 && (step->taken >> input & 1u);
 }

@@ -44,17 +44,23 @@ static double tiles_cost(const sdx_conv_shape *s) {
     return products_cost((double)s->out_h * (double)s->out_w * weights, weights);
 }
 
-sdx_conv_way sdx_conv_choose(const sdx_conv_shape *s, bool winograd) {
+double sdx_conv_cost(const sdx_conv_shape *s, sdx_conv_way way) {
+    if (way == SDX_CONV_WINOGRAD_2) return winograd_cost(s, 2);
+    return way == SDX_CONV_WINOGRAD_4 ? winograd_cost(s, 4) : tiles_cost(s);
+}
+
+sdx_conv_way sdx_conv_choose(const sdx_conv_shape *s, size_t tile) {
     if (is_depthwise(s)) return SDX_CONV_DEPTHWISE;
     if (s->groups == 1 && s->dilation_w == 1 && s->channels <= 4 && s->kernel_w > 1)
         return SDX_CONV_ROWS;
     bool fits = s->kernel_h == 3 && s->kernel_w == 3 && s->stride_h == 1 && s->stride_w == 1 &&
                 s->dilation_h == 1 && s->dilation_w == 1 && s->out_h && s->out_w &&
                 s->channels / s->groups >= 16 && s->maps / s->groups >= 16;
-    if (!winograd || !fits) return SDX_CONV_TILES;
-    double direct = tiles_cost(s), two = winograd_cost(s, 2), four = winograd_cost(s, 4);
-    if (direct <= two && direct <= four) return SDX_CONV_TILES;
-    return two <= four ? SDX_CONV_WINOGRAD_2 : SDX_CONV_WINOGRAD_4;
+    if (!fits) return SDX_CONV_TILES;
+    sdx_conv_way best = SDX_CONV_TILES;
+    if (tile >= 2 && winograd_cost(s, 2) < tiles_cost(s)) best = SDX_CONV_WINOGRAD_2;
+    if (tile >= 4 && winograd_cost(s, 4) < sdx_conv_cost(s, best)) best = SDX_CONV_WINOGRAD_4;
+    return best;
 }
 
 const char *sdx_conv_way_name(sdx_conv_way way) {
@@ -92,10 +98,37 @@ size_t sdx_conv_packed_size(const sdx_conv_shape *s, sdx_conv_way way) {
 
 typedef struct pack_job {
     const sdx_conv_shape *shape;
-    const void *weights, *bias;
+    sdx_conv_source source;
+    const void *bias;
     float *packed;
     sdx_conv_tiles_pack layout;
 } pack_job;
+
+sdx_conv_source sdx_conv_source_of(const sdx_conv_shape *s, const void *weights,
+                                   const sdx_source_end *end) {
+    size_t map = s->channels / s->groups * s->kernel_h * s->kernel_w * sizeof(float);
+    return (sdx_conv_source){weights, map, end};
+}
+
+/* So much is worth a call into the system, which giving pages back takes. */
+#define SOURCE_PIECE ((size_t)256 << 10)
+
+size_t sdx_conv_source_grain(const sdx_conv_source *source, const sdx_panels *panels) {
+    return SOURCE_PIECE / (2 * panels->lanes * source->map) + 1;
+}
+
+/* Where panel i begins, or the weights end. */
+static size_t source_at(const sdx_conv_source *source, const sdx_panels *panels, size_t i) {
+    size_t group = i / panels->count;
+    return (group * panels->columns + sdx_panel_first(panels, i % panels->count)) * source->map;
+}
+
+void sdx_conv_source_read(const sdx_conv_source *source, const sdx_panels *panels, size_t first,
+                          size_t behind) {
+    size_t begin = source_at(source, panels, first), end = source_at(source, panels, behind);
+    if (source->end)
+        source->end->call(source->end->user, (const char *)source->weights + begin, end - begin);
+}
 
 /* Panels of all groups: (maps, channels, taps) becomes [tap][channel][map]. */
 static void pack_panels(void *arg, size_t begin, size_t end) {
@@ -104,12 +137,13 @@ static void pack_panels(void *arg, size_t begin, size_t end) {
     size_t taps = j->shape->kernel_h * j->shape->kernel_w, maps = p->panels.columns;
     for (size_t i = begin; i < end; i++) {
         size_t group = i / p->panels.count, panel = i % p->panels.count;
-        const char *weights = (const char *)j->weights + group * maps * p->depth * sizeof(float);
+        const char *weights = (const char *)j->source.weights + group * maps * p->depth * sizeof(float);
         sdx_panel_source from = {weights, p->depth, taps, 1, taps, p->group_depth, 1.0f};
         sdx_panel_pack(&p->panels, panel, &from,
                        j->packed + group * p->group_size +
                            sdx_panel_first(&p->panels, panel) * p->depth);
     }
+    sdx_conv_source_read(&j->source, &p->panels, begin, end);
 }
 
 static void pack_bias(const pack_job *j) {
@@ -124,27 +158,35 @@ static void pack_bias(const pack_job *j) {
 static void pack_depthwise(const pack_job *j) {
     const sdx_conv_shape *s = j->shape;
     size_t taps = s->kernel_h * s->kernel_w;
+    const void *from = j->source.weights;
     float *to = j->packed;
     for (size_t t = 0; t < taps; t++)
-        for (size_t c = 0; c < s->channels; c++) *to++ = sdx_float_at(j->weights, c * taps + t);
+        for (size_t c = 0; c < s->channels; c++) *to++ = sdx_float_at(from, c * taps + t);
     for (size_t c = 0; c < s->channels; c++) *to++ = j->bias ? sdx_float_at(j->bias, c) : 0.0f;
 }
 
-void sdx_conv_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
-                   const void *weights, const void *bias, float *packed) {
-    pack_job job = {shape, weights, bias, packed,
+void sdx_conv_pack_large(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
+                         const void *weights, const void *bias, float *packed,
+                         const sdx_source_end *end) {
+    pack_job job = {shape, sdx_conv_source_of(shape, weights, end), bias, packed,
                     sdx_conv_tiles_layout(shape, sdx_kernels_get()->lanes)};
     switch (way) {
     case SDX_CONV_DEPTHWISE: pack_depthwise(&job); return;
     case SDX_CONV_WINOGRAD_2:
     case SDX_CONV_WINOGRAD_4:
-        sdx_winograd_pack(pool, shape, way, weights, bias, packed);
+        sdx_winograd_pack(pool, shape, way, weights, bias, packed, end);
         return;
     default: break;
     }
-    sdx_parallel_for(pool, shape->groups * job.layout.panels.count, 1, pack_panels, &job);
+    sdx_parallel_for(pool, shape->groups * job.layout.panels.count,
+                     sdx_conv_source_grain(&job.source, &job.layout.panels), pack_panels, &job);
     pack_bias(&job);
     memset(packed + job.layout.zeros, 0, shape->channels * sizeof *packed);
+}
+
+void sdx_conv_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
+                   const void *weights, const void *bias, float *packed) {
+    sdx_conv_pack_large(pool, shape, way, weights, bias, packed, NULL);
 }
 
 size_t sdx_conv_scratch_size(const sdx_conv_shape *shape, sdx_conv_way way) {

@@ -14,6 +14,7 @@
 
 #include "base/threads.h"
 #include "kernels/kernels.h"
+#include "kernels/panels.h"
 
 typedef enum sdx_conv_way {
     SDX_CONV_TILES,
@@ -32,8 +33,12 @@ typedef struct sdx_conv_shape {
     bool planar;              /* the image is (batch, channels, height, width); ROWS alone takes it */
 } sdx_conv_shape;
 
-/* The way to take. Sizes of 0 for in_h, in_w, out_h, out_w: not known. `winograd`: allowed. */
-sdx_conv_way sdx_conv_choose(const sdx_conv_shape *shape, bool winograd);
+/* The way to take. Sizes of 0 for in_h, in_w, out_h, out_w: not known. `tile`: Winograd's tiles of at most
+ * so many results along an edge may be used (0, 2, 4). */
+sdx_conv_way sdx_conv_choose(const sdx_conv_shape *shape, size_t tile);
+/* What a convolution that Winograd's ways can do takes by TILES or by one of them: only which is less, and
+ * by how much beside others, means anything. */
+double sdx_conv_cost(const sdx_conv_shape *shape, sdx_conv_way way);
 const char *sdx_conv_way_name(sdx_conv_way way);
 
 /* Floats of the packed weights and bias; SIZE_MAX: more than can be. */
@@ -42,6 +47,10 @@ size_t sdx_conv_packed_size(const sdx_conv_shape *shape, sdx_conv_way way);
  * alignment. */
 void sdx_conv_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
                    const void *weights, const void *bias, float *packed);
+/* The same; `end` is told of the weights that have been read, bit by bit. */
+void sdx_conv_pack_large(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
+                         const void *weights, const void *bias, float *packed,
+                         const sdx_source_end *end);
 /* Floats of scratch that a run needs; for ROWS it grows with the image, else it is fixed. */
 size_t sdx_conv_scratch_size(const sdx_conv_shape *shape, sdx_conv_way way);
 /* tail: addend and activation; its bias is not looked at. */

@@ -15,6 +15,20 @@ typedef struct sdx_conv_tiles_pack {
 } sdx_conv_tiles_pack;
 sdx_conv_tiles_pack sdx_conv_tiles_layout(const sdx_conv_shape *shape, size_t lanes);
 
+/* The weights as a packer reads them: panel after panel, of one group after the other. */
+typedef struct sdx_conv_source {
+    const void *weights;
+    size_t map;                /* bytes of one map's weights */
+    const sdx_source_end *end; /* may be NULL */
+} sdx_conv_source;
+sdx_conv_source sdx_conv_source_of(const sdx_conv_shape *shape, const void *weights,
+                                   const sdx_source_end *end);
+/* Panels that a thread takes at a time. */
+size_t sdx_conv_source_grain(const sdx_conv_source *source, const sdx_panels *panels);
+/* Panels [first, behind) have been read. */
+void sdx_conv_source_read(const sdx_conv_source *source, const sdx_panels *panels, size_t first,
+                          size_t behind);
+
 void sdx_conv_tiles(sdx_pool *pool, const sdx_conv_shape *shape, const float *packed,
                     const float *x, float *out, const sdx_tail *tail);
 size_t sdx_conv_rows_scratch(const sdx_conv_shape *shape);
@@ -43,7 +57,8 @@ void sdx_conv_depthwise_channels(const sdx_conv_shape *shape, const float *packe
                                  size_t image, const sdx_conv_channels *channels, float *out,
                                  float *sums, const sdx_tail *tail);
 void sdx_winograd_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
-                       const void *weights, const void *bias, float *packed);
+                       const void *weights, const void *bias, float *packed,
+                       const sdx_source_end *end);
 size_t sdx_winograd_scratch(const sdx_conv_shape *shape, sdx_conv_way way);
 void sdx_winograd_run(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
                       const float *packed, const float *x, float *out, const sdx_tail *tail,

@@ -11,7 +11,7 @@ bool sdx_mlp_pays(size_t depth, size_t hidden, size_t columns) {
     /* A block saves writing and reading what lies between, and reads the matrices once more. */
     size_t wide, matrices;
     return sdx_size_add(depth, columns, &wide) && sdx_size_mul(wide, hidden, &matrices) &&
-           matrices <= 2 * BLOCK_FLOATS;
+           matrices <= 5 * BLOCK_FLOATS;
 }
 
 static size_t block_rows(size_t hidden) {

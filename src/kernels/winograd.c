@@ -17,7 +17,7 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 typedef struct pack_job {
     const sdx_conv_shape *shape;
-    const void *weights;
+    sdx_conv_source source;
     float *packed;
     size_t edge;
     sdx_panels panels;
@@ -62,12 +62,13 @@ static void pack_panels(void *arg, size_t begin, size_t end) {
         float *to = j->packed + group * group_matrix(j->shape, &j->panels) + first * channels;
         for (size_t m = 0; m < width; m += MAPS) {
             size_t map = least(first + m, columns);
-            const char *from = (const char *)j->weights +
+            const char *from = (const char *)j->source.weights +
                                (group * columns + map) * channels * 9 * sizeof *to;
             size_t maps = least(width - m, MAPS);
             pack_maps(j, from, least(columns - map, maps), maps, to + m, width);
         }
     }
+    sdx_conv_source_read(&j->source, &j->panels, begin, end);
 }
 
 /* Behind the weights: the bias, and zeros for what lies outside the image. */
@@ -76,13 +77,15 @@ static size_t bias_at(const sdx_conv_shape *s, const sdx_panels *panels, size_t 
 }
 
 void sdx_winograd_pack(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_way way,
-                       const void *weights, const void *bias, float *packed) {
-    pack_job job = {shape, weights, packed, edge_of(way),
+                       const void *weights, const void *bias, float *packed,
+                       const sdx_source_end *end) {
+    pack_job job = {shape, sdx_conv_source_of(shape, weights, end), packed, edge_of(way),
                     sdx_panels_of(shape->maps / shape->groups, sdx_kernels_get()->lanes)};
-    sdx_parallel_for(pool, shape->groups * job.panels.count, 1, pack_panels, &job);
-    float *end = packed + bias_at(shape, &job.panels, job.edge);
-    memset(end, 0, (shape->maps + shape->channels) * sizeof *end);
-    if (bias) memcpy(end, bias, shape->maps * sizeof *end);
+    sdx_parallel_for(pool, shape->groups * job.panels.count,
+                     sdx_conv_source_grain(&job.source, &job.panels), pack_panels, &job);
+    float *behind = packed + bias_at(shape, &job.panels, job.edge);
+    memset(behind, 0, (shape->maps + shape->channels) * sizeof *behind);
+    if (bias) memcpy(behind, bias, shape->maps * sizeof *behind);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------- */

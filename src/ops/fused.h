@@ -2,6 +2,7 @@
 #ifndef SDX_OPS_FUSED_H
 #define SDX_OPS_FUSED_H
 
+#include "kernels/conv.h"
 #include "kernels/tail.h"
 #include "ops/op.h"
 
@@ -19,6 +20,10 @@ sdx_status sdx_fused_require_count(sdx_infer *inf, uint32_t i, sdx_expr count, c
 sdx_status sdx_fused_require_like_output(sdx_infer *inf, uint32_t i);
 /* Input i is known to have this rank, and no dim that is known to be 0. */
 sdx_status sdx_fused_require_shape(sdx_infer *inf, uint32_t i, int32_t rank);
+
+/* What a sardonyx:Conv convolves, by which its way is chosen; sizes that are open are those that it takes
+ * for usual. False where it is about planes, which are done in one way. */
+bool sdx_fused_conv_shape(const sdx_module *module, const sdx_node *node, sdx_conv_shape *shape);
 
 /* A constant matrix that is packed (kernels/matrix.h), with the inputs behind which it, its bias and the
  * factors of its columns stand; the last two may be left out. */

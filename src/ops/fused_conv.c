@@ -1,6 +1,7 @@
 /* fused_conv.c - sardonyx:Conv, which passes put in place of Conv: two-dimensional, float32, constant
  * weights, images with their channels side by side, and a tail. Inputs: image, weights as in Conv,
- * bias or none, addend or none. The attribute `planar` says that the image is as in Conv after all. */
+ * bias or none, addend or none. The attribute `planar` says that the image is as in Conv after all, `winograd` which tiles of Winograd's ways may
+ * be used. */
 #include <stdio.h>
 
 #include "kernels/conv.h"
@@ -13,7 +14,8 @@
 typedef struct params {
     sdx_conv_params conv;
     sdx_fused_tail tail;
-    bool planar, winograd;
+    bool planar;
+    int64_t tile; /* of Winograd's: 2 or 4 results along an edge at most, or 0 */
 } params;
 
 /* Where an axis of the image stands. */
@@ -24,7 +26,10 @@ static sdx_status prepare(sdx_prep *prep) {
     params *p = prep->params;
     SDX_TRY(sdx_conv_prepare(prep, &p->conv));
     SDX_TRY(sdx_attr_get_bool(prep, "planar", false, &p->planar));
-    SDX_TRY(sdx_attr_get_bool(prep, "winograd", false, &p->winograd));
+    SDX_TRY(sdx_attr_get_int(prep, "winograd", 0, &p->tile));
+    if (p->tile == 1) p->tile = 4; /* packed files of earlier versions */
+    if (p->tile != 0 && p->tile != 2 && p->tile != 4)
+        return sdx_prep_fail(prep, "winograd is %lld; it can be 0, 2 or 4", (long long)p->tile);
     if (p->planar && (p->conv.group != 1 || sdx_window_dilation(&p->conv.window, 1) != 1))
         return sdx_prep_fail(prep, "planes are taken in one group and without dilation");
     return sdx_fused_tail_prepare(prep, &p->tail);
@@ -48,12 +53,14 @@ static sdx_conv_shape shape_of(const params *p, const size_t weights[4]) {
                             .planar = p->planar};
 }
 
+static size_t size_or_usual(size_t size) { return size ? size : USUAL_SIZE; }
+
 /* The way follows from what is known of the result's size before any run, so that infer and pack
  * come to the same. */
 static sdx_conv_way choose(const params *p, sdx_conv_shape shape, size_t out_h, size_t out_w) {
-    shape.out_h = out_h ? out_h : USUAL_SIZE;
-    shape.out_w = out_w ? out_w : USUAL_SIZE;
-    return p->planar ? SDX_CONV_ROWS : sdx_conv_choose(&shape, p->winograd);
+    shape.out_h = size_or_usual(out_h);
+    shape.out_w = size_or_usual(out_w);
+    return p->planar ? SDX_CONV_ROWS : sdx_conv_choose(&shape, (size_t)p->tile);
 }
 
 /* Room for the padded image of ROWS: (out - 1) * stride + reach of the kernel, along each axis. */
@@ -103,6 +110,19 @@ static sdx_status infer(sdx_infer *inf) {
     return sdx_fused_require_like_output(inf, 3);
 }
 
+bool sdx_fused_conv_shape(const sdx_module *module, const sdx_node *node, sdx_conv_shape *to) {
+    const params *p = node->params;
+    const sdx_type *out = &sdx_value_at(module, node->outputs[0])->type;
+    const sdx_const *constant = sdx_value_at(module, node->inputs[1])->constant;
+    size_t weights[4];
+    if (p->planar || !constant) return false;
+    for (int32_t i = 0; i < 4; i++) weights[i] = (size_t)constant->dims[i];
+    *to = shape_of(p, weights);
+    to->out_h = size_or_usual(known(out->dims[1]));
+    to->out_w = size_or_usual(known(out->dims[2]));
+    return true;
+}
+
 typedef struct packed {
     sdx_conv_shape shape; /* without the sizes of a run */
     sdx_conv_way way;
@@ -130,7 +150,7 @@ static sdx_status pack(sdx_pack *pack) {
     const void *from, *bias = NULL;
     SDX_TRY(sdx_pack_floats(pack, 1, &from));
     if (sdx_pack_constant(pack, 2)) SDX_TRY(sdx_pack_floats(pack, 2, &bias));
-    sdx_conv_pack(pack->threads, &to->shape, to->way, from, bias, piece);
+    sdx_conv_pack_large(pack->threads, &to->shape, to->way, from, bias, piece, pack->read);
     return SDX_STATUS_OK;
 }
 

@@ -97,6 +97,7 @@ static void describe(const sdx_call *call, sdx_work *work) {
 const sdx_op_def sdx_op_fused_mlp = {
     .min_in = 2, .max_in = 8, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
+    .flags = SDX_OP_IN_PLACE_FIRST, /* rows of a block are read before any of them is written */
     .constants = 0x7eu, /* matrices, biases, factors */
     .params_size = sizeof(params),
     .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,

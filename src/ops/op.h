@@ -275,6 +275,7 @@ struct sdx_pack {
     const struct sdx_source_end *read; /* to be told of parts of large constants that are packed, so
                                           that they are not there twice (kernels/panels.h) */
     const sdx_packed_blob *stored; /* what a packed file has for the node and the set; or NULL */
+    bool measuring;    /* only `bytes` is asked for: pieces have no memory, and count as filled */
     bool clear;        /* pieces are zero where nobody writes: files must not hold chance */
     uint32_t way;      /* set before the first piece: which of several layouts its bytes have */
     bool filled;       /* by sdx_pack_piece: pieces come from a packed file, ready and read-only */
@@ -283,7 +284,7 @@ struct sdx_pack {
     void *packed;      /* result: handed to run as call->packed */
     sdx_pack_bytes pieces[SDX_PACK_PIECES];
     uint32_t piece_count;
-    size_t bytes;      /* of the pieces that were made here */
+    size_t bytes;      /* of the pieces that were made here; measuring: with structs and alignment */
     size_t used;       /* of stored->data */
     sdx_error *error;
 };

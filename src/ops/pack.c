@@ -18,6 +18,7 @@ static void *no_memory(sdx_pack *pack, size_t bytes) {
 
 void *sdx_pack_struct(sdx_pack *pack, size_t size) {
     void *memory = sdx_arena_alloc(pack->arena, size);
+    if (pack->measuring) pack->bytes += size + SDX_CACHE_LINE; /* and what alignment may take behind it */
     return memory ? memory : no_memory(pack, size);
 }
 
@@ -36,6 +37,23 @@ static void *stored_piece(sdx_pack *pack, size_t bytes) {
     return (void *)(uintptr_t)data;
 }
 
+/* Whether a packed file has the pieces, in the layout that is wanted. */
+static bool in_file(const sdx_pack *pack) {
+    return pack->stored && pack->stored->way == pack->way;
+}
+
+/* Sizes are checked as if it were made; nobody looks at what is there. */
+static void *measure_piece(sdx_pack *pack, size_t bytes) {
+    static _Alignas(SDX_CACHE_LINE) float nothing;
+    size_t whole;
+    if (!sdx_size_align(bytes, SDX_CACHE_LINE, &whole) ||
+        (!in_file(pack) && !sdx_size_add(pack->bytes, whole, &pack->bytes)))
+        return no_memory(pack, bytes);
+    pack->piece_count++;
+    pack->filled = true;
+    return &nothing;
+}
+
 void *sdx_pack_piece(sdx_pack *pack, sdx_dtype dtype, size_t count) {
     size_t bytes;
     if (!sdx_size_mul(count, sdx_dtype_size(dtype), &bytes)) return no_memory(pack, SIZE_MAX);
@@ -43,7 +61,8 @@ void *sdx_pack_piece(sdx_pack *pack, sdx_dtype dtype, size_t count) {
         sdx_fail(pack->error, SDX_STATUS_INTERNAL, "more than %d packed pieces", SDX_PACK_PIECES);
         return NULL;
     }
-    if (pack->piece_count == 0) pack->filled = pack->stored && pack->stored->way == pack->way;
+    if (pack->piece_count == 0) pack->filled = in_file(pack);
+    if (pack->measuring) return measure_piece(pack, bytes);
     void *memory = pack->filled ? stored_piece(pack, bytes)
                                 : sdx_arena_alloc_raw(pack->arena, bytes, SDX_CACHE_LINE);
     if (!memory) return pack->filled ? NULL : no_memory(pack, bytes);

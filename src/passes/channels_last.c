@@ -101,7 +101,7 @@ static bool move_conv(layout *l, sdx_id id, const sdx_node *node) {
         attr_or(node, "auto_pad", SDX_ATTR_STRING, sdx_a_text(b, "auto_pad", "NOTSET")),
         sdx_a_int(b, "group", group),
         sdx_a_int(b, "planar", planar),
-        sdx_a_int(b, "winograd", !(l->r->kernels & SDX_KERNELS_NO_WINOGRAD))};
+        sdx_a_int(b, "winograd", l->r->kernels & SDX_KERNELS_NO_WINOGRAD ? 0 : 4)};
     sdx_id out = node->outputs[0];
     sdx_id in[3] = {planar ? x : last_of(l, x), w, bias};
     moved(l, id, out, sdx_emit(b, "sardonyx:Conv", attrs, SDX_COUNT(attrs), in, 3));

@@ -1,5 +1,6 @@
 /* mlp.c - pass: two packed products in a row become one step that works on a block of rows at a time
- * (kernels/mlp.h), where what lies between them is larger than a cache and the matrices are small. */
+ * (kernels/mlp.h), where what lies between them is larger than a cache and the matrices are small. Not before
+ * the other passes are through: scales and sums behind the second product have to be in it by then. */
 #include <string.h>
 
 #include "kernels/mlp.h"
@@ -57,7 +58,7 @@ static void join(sdx_rewrite *r, sdx_id first, sdx_id second) {
 }
 
 sdx_status sdx_pass_mlp(sdx_rewrite *r) {
-    size_t count = r->module->nodes.count;
+    size_t count = r->settled ? r->module->nodes.count : 0;
     for (size_t id = 0; id < count && r->build.status == SDX_STATUS_OK; id++) {
         const sdx_node *node = sdx_node_at(r->module, (sdx_id)id);
         if (!is_product(r, node) || sdx_node_input(node, 3) != SDX_NONE) continue;

@@ -27,6 +27,7 @@ static sdx_status run_all(sdx_rewrite *r, uint32_t *changes) {
         found = 0;
         for (size_t i = 0; i < sdx_passes_count; i++) {
             if (r->level < sdx_passes[i].level) continue;
+            r->settled = found == 0 || round + 1 == ROUNDS;
             SDX_TRY(run_pass(r, &sdx_passes[i]));
             found += r->changes;
             if (changes) changes[i] += r->changes;

@@ -20,6 +20,7 @@ typedef struct sdx_rewrite {
     int level;        /* of optimisation */
     uint32_t kernels; /* SDX_KERNELS_* */
     uint32_t changes; /* of the pass at hand: a pass counts what it did */
+    bool settled;     /* the passes before it have found nothing to do in this round, or it is the last */
     sdx_arena scratch;  /* gone when the pass at hand ends */
     sdx_vector heads;   /* by value: uses */
     sdx_vector uses;    /* sdx_use */
