@@ -283,6 +283,28 @@ static void test_arena_keeps_room(void **state) {
     assert_int_equal(m.held, 0);
 }
 
+/* What was reserved lies in one block, whatever its pieces; beyond the limit there is no such block. */
+static void test_arena_reserve(void **state) {
+    (void)state;
+    meter m;
+    sdx_allocator allocator = metered(&m);
+    sdx_arena arena;
+    sdx_arena_init(&arena, &allocator, 5000000);
+    assert_non_null(sdx_arena_alloc(&arena, 16));
+    assert_true(sdx_arena_reserve(&arena, 4000000));
+    assert_int_equal(m.blocks, 2);
+    const char *first = sdx_arena_alloc_raw(&arena, 3000000, 64);
+    const char *second = sdx_arena_alloc_raw(&arena, 900000, 64);
+    assert_int_equal(second - first, 3000000);
+    assert_int_equal(m.blocks, 2);
+    assert_false(sdx_arena_reserve(&arena, 2000000));
+    assert_false(sdx_arena_reserve(&arena, SIZE_MAX));
+    assert_non_null(sdx_arena_alloc(&arena, 16)); /* the room in the block is still there */
+    assert_int_equal(m.blocks, 2);
+    sdx_arena_free(&arena);
+    assert_int_equal(m.held, 0);
+}
+
 static void test_arena_limit(void **state) {
     (void)state;
     meter m;
@@ -566,6 +588,7 @@ int main(void) {
         cmocka_unit_test(test_alloc),
         cmocka_unit_test(test_arena_many),
         cmocka_unit_test(test_arena_keeps_room),
+        cmocka_unit_test(test_arena_reserve),
         cmocka_unit_test(test_arena_limit),
         cmocka_unit_test(test_arena_overflow),
         cmocka_unit_test(test_arena_failing),

@@ -424,6 +424,56 @@ static void a_constant_stays_while_others_read_it(void **state) {
     run_packed(true, true);
 }
 
+/* ---- Winograd's budget -------------------------------------------------------------------------- */
+
+enum { CONVS = 6, MAPS = 512 };
+
+/* 3x3 convolutions one after the other, each two pixels smaller, from 24x24 on; all have the same weights. */
+static void convs_model(tiny_model *m) {
+    static const float weights[MAPS * MAPS * 9];
+    static const uint64_t dims[4] = {MAPS, MAPS, 3, 3};
+    tiny_begin(m, 17);
+    tiny_value(m, 11, "c0", 1, "1,512,24,24");
+    size_t tensor = sdx_pb_write_begin(&m->out, 5);
+    for (size_t i = 0; i < 4; i++) sdx_pb_write_varint(&m->out, 1, dims[i]);
+    sdx_pb_write_varint(&m->out, 2, 1);
+    tiny_text(&m->out, 8, "w");
+    sdx_pb_write_bytes(&m->out, 9, weights, sizeof weights);
+    sdx_pb_write_end(&m->out, tensor);
+    for (int i = 0; i < CONVS; i++) {
+        char in[16], out[16];
+        snprintf(in, sizeof in, "c%d,w", i);
+        snprintf(out, sizeof out, "c%d", i + 1);
+        tiny_node(m, "Conv", in, out);
+    }
+    tiny_value(m, 12, "c6", 1, "");
+    tiny_end(m);
+}
+
+/* All may have tiles of 2x2, for 7.3 MB each; of 64 MiB the rest is enough for 4x4 once, where the image is
+ * largest. */
+static void winograd_keeps_to_its_budget(void **state) {
+    (void)state;
+    for (int allowed = 0; allowed < 2; allowed++) {
+        fixture f;
+        start(&f, convs_model);
+        assert_int_equal(sdx_passes_run(f.module, 3, allowed ? 0 : SDX_KERNELS_NO_WINOGRAD, NULL,
+                                        &f.error),
+                         SDX_STATUS_OK);
+        size_t count = 0;
+        for (size_t id = 0; id < f.module->nodes.count; id++) {
+            const sdx_node *node = sdx_node_at(f.module, (sdx_id)id);
+            if (node->dead || strcmp(node->op_type, "Conv") != 0) continue;
+            const sdx_type *type = &sdx_value_at(f.module, node->outputs[0])->type;
+            bool largest = sdx_expr_is(type->dims[1], 22);
+            assert_int_equal(sdx_node_int(node, "winograd", -1), !allowed ? 0 : largest ? 4 : 2);
+            count++;
+        }
+        assert_int_equal(count, CONVS);
+        finish(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_copy_has_the_same_indices_and_its_own_lists),
@@ -437,6 +487,7 @@ int main(void) {
         cmocka_unit_test(programs_survive_any_failed_allocation),
         cmocka_unit_test(steps_pack_their_constants),
         cmocka_unit_test(a_constant_stays_while_others_read_it),
+        cmocka_unit_test(winograd_keeps_to_its_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
