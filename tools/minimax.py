@@ -95,6 +95,12 @@ def fit_exp_short():
         -0.3475, 0.3475, 4, "(e^r - 1) / r, |r| <= ln2/2; error of e^r")
 
 
+def fit_exp2():
+    g = lambda r: mp.expm1(r * mp.log(2)) / r
+    fit("exp2", lambda r: series(g, r), lambda r: series(lambda s: abs(s) / mp.mpf(2)**s, r),
+        -0.5, 0.5, 4, "(2^r - 1) / r, |r| <= 1/2; error of 2^r")
+
+
 def fit_log():
     g = lambda x: (mp.log1p(x) - x + x**2 / 2) / x**3
     fit("log", lambda x: series(g, x, mp.mpf("1e-7")),

@@ -23,9 +23,13 @@ SIMD_INLINE vf act_apply(sdx_act act, vf x, vf a, vf b) {
     }
 }
 
-/* The same for the tails of products, where a quicker form of less accuracy will do. */
+/* The same for the tails of products, where quicker forms of less accuracy will do. */
 SIMD_INLINE vf act_tail(sdx_act act, vf x, vf a, vf b) {
-    return act == SDX_ACT_GELU ? vf_gelu_quick(x) : act_apply(act, x, a, b);
+    switch (act) {
+    case SDX_ACT_SWISH: return vf_swish_quick(x, a);
+    case SDX_ACT_GELU: return vf_gelu_quick(x);
+    default: return act_apply(act, x, a, b);
+    }
 }
 
 #endif

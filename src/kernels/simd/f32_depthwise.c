@@ -12,7 +12,7 @@
 
 /* ---- the tail -------------------------------------------------------------------------------- */
 
-/* What a comparison does not do, over a row that was just stored: addend, activation, sum. */
+/* What the kernels below leave, over a row that was just stored: addend, activation, sum. */
 SIMD_INLINE void finish_as(const sdx_depthwise *job, size_t row, size_t channel, size_t lanes,
                            const sdx_act act) {
     const vf a = vf_set1(job->a), b = vf_set1(job->b);
@@ -22,7 +22,7 @@ SIMD_INLINE void finish_as(const sdx_depthwise *job, size_t row, size_t channel,
         float *out = job->out + at + o * job->step;
         vf x = vf_load_lanes(out, lanes);
         if (job->addend) x += vf_load_lanes(job->addend + at + o * job->step, lanes);
-        x = act_apply(act, x, a, b);
+        x = act_tail(act, x, a, b);
         total += x;
         vf_store_lanes(out, x, lanes);
     }
@@ -50,17 +50,13 @@ static void finish(const sdx_depthwise *job, size_t row, size_t channel, size_t 
 #undef CASE
 }
 
-static bool is_more(const sdx_depthwise *job) {
-    return job->addend || job->sums || job->act > SDX_ACT_CLIP;
-}
-
-/* Where a comparison is all, it is made before the store. */
+/* Where a comparison is all that comes before the store; no bounds: nothing does. */
 typedef struct bounds {
     vf low, high;
 } bounds;
 
-SIMD_INLINE bounds bounds_of(const sdx_depthwise *job) {
-    const bool clip = job->act == SDX_ACT_CLIP && !is_more(job);
+SIMD_INLINE bounds bounds_of(const sdx_depthwise *job, bool finishes) {
+    const bool clip = job->act == SDX_ACT_CLIP && !finishes;
     return (bounds){vf_set1(clip ? job->a : -INFINITY), vf_set1(clip ? job->b : INFINITY)};
 }
 
@@ -71,13 +67,14 @@ SIMD_INLINE bounds bounds_of(const sdx_depthwise *job) {
 /* A row of results. Step t takes the next `stride` columns of the image, after which result
  * t - flight + 1 is complete. All but the pointers is constant where this is called; `whole`: no row of
  * the kernel is outside. */
-SIMD_INLINE void slide_row(const sdx_depthwise *job, const float *const *rows, float *out,
-                           size_t channel, const vf *w, const vf bias, const bounds clip,
-                           const size_t kernel, const size_t stride, const bool whole) {
+SIMD_INLINE vf slide_row(const sdx_depthwise *job, const float *const *rows, float *out,
+                         size_t channel, const vf *w, const vf bias, const bounds clip,
+                         const size_t kernel, const size_t stride, const sdx_act act,
+                         const bool whole) {
     const size_t flight = (kernel + stride - 1) / stride, step = job->step;
     const size_t in_w = job->in_w, in_step = job->in_step, steps = job->out_w + flight - 1;
     const float *at[MOST];
-    vf sum[MOST];
+    vf sum[MOST], total = vf_set1(0.0f);
     SIMD_UNROLL
     for (size_t ky = 0; ky < kernel; ky++) at[ky] = rows[ky] ? rows[ky] + channel : NULL;
     SIMD_UNROLL
@@ -102,20 +99,31 @@ SIMD_INLINE void slide_row(const sdx_depthwise *job, const float *const *rows, f
             }
         }
         if (t + 1 >= flight) {
-            vf_store(out, vf_clip(sum[0], clip.low, clip.high));
+            const vf y = act_tail(act == SDX_ACT_NONE ? SDX_ACT_CLIP : act, sum[0], clip.low, clip.high);
+            total += y;
+            vf_store(out, y);
             out += step;
         }
         SIMD_UNROLL
         for (size_t j = 0; j + 1 < flight; j++) sum[j] = sum[j + 1];
         sum[flight - 1] = bias;
     }
+    return total;
+}
+
+/* Activations that results get on their way to memory, while the next ones are summed; `act` is NONE where
+ * there are others, or an addend before them. */
+static bool on_the_way(const sdx_depthwise *job) {
+    return !job->addend && (job->act <= SDX_ACT_CLIP || job->act == SDX_ACT_SWISH ||
+                            job->act == SDX_ACT_HARD_SWISH);
 }
 
 SIMD_INLINE void slide_rows(const sdx_depthwise *job, size_t channel, const size_t kernel,
-                            const size_t stride) {
+                            const size_t stride, const sdx_act act) {
     const vf bias = vf_load(job->bias + channel);
-    const bounds clip = bounds_of(job);
-    const bool more = is_more(job);
+    const bool finishes = !on_the_way(job);
+    const bounds clip = act == SDX_ACT_NONE ? bounds_of(job, finishes)
+                                            : (bounds){vf_set1(job->a), vf_set1(job->b)};
     vf w[MOST * MOST];
     for (size_t t = 0; t < kernel * kernel; t++)
         w[t] = vf_load(job->weights + t * job->step + channel);
@@ -124,15 +132,23 @@ SIMD_INLINE void slide_rows(const sdx_depthwise *job, size_t channel, const size
         float *out = job->out + row * job->out_w * job->step + channel;
         bool whole = true;
         for (size_t ky = 0; ky < kernel; ky++) whole = whole && rows[ky];
-        if (whole) slide_row(job, rows, out, channel, w, bias, clip, kernel, stride, true);
-        else slide_row(job, rows, out, channel, w, bias, clip, kernel, stride, false);
-        if (more) finish(job, row, channel, VL);
+        const vf total =
+            whole ? slide_row(job, rows, out, channel, w, bias, clip, kernel, stride, act, true)
+                  : slide_row(job, rows, out, channel, w, bias, clip, kernel, stride, act, false);
+        if (finishes) finish(job, row, channel, VL);
+        else if (job->sums) vf_store(job->sums + row * job->step + channel, total);
     }
 }
 
 #define SLIDE(kernel, stride)                                                                     \
     static void slide_##kernel##_##stride(const sdx_depthwise *job, size_t channel) {             \
-        slide_rows(job, channel, kernel, stride);                                                 \
+        slide_rows(job, channel, kernel, stride, SDX_ACT_NONE);                                   \
+    }                                                                                             \
+    static void swish_##kernel##_##stride(const sdx_depthwise *job, size_t channel) {             \
+        slide_rows(job, channel, kernel, stride, SDX_ACT_SWISH);                                  \
+    }                                                                                             \
+    static void hard_swish_##kernel##_##stride(const sdx_depthwise *job, size_t channel) {        \
+        slide_rows(job, channel, kernel, stride, SDX_ACT_HARD_SWISH);                             \
     }
 SLIDE(3, 1)
 SLIDE(3, 2)
@@ -144,25 +160,36 @@ SLIDE(7, 2)
 typedef void (*slider)(const sdx_depthwise *job, size_t channel);
 
 static slider find_slider(const sdx_depthwise *job) {
-    static const slider all[][2] = {
-        {slide_3_1, slide_3_2}, {slide_5_1, slide_5_2}, {slide_7_1, slide_7_2}};
+    static const slider all[3][3][2] = {
+        {{slide_3_1, slide_3_2}, {slide_5_1, slide_5_2}, {slide_7_1, slide_7_2}},
+        {{swish_3_1, swish_3_2}, {swish_5_1, swish_5_2}, {swish_7_1, swish_7_2}},
+        {{hard_swish_3_1, hard_swish_3_2}, {hard_swish_5_1, hard_swish_5_2},
+         {hard_swish_7_1, hard_swish_7_2}}};
     const size_t kernel = job->kernel_w;
     if (kernel != job->kernel_h || kernel % 2 == 0 || kernel < 3 || kernel > MOST ||
         job->stride_w > 2 || job->dilation_w != 1 || job->channels < VL)
         return NULL;
-    return all[(kernel - 3) / 2][job->stride_w - 1];
+    const size_t act = !on_the_way(job)                 ? 0
+                       : job->act == SDX_ACT_SWISH      ? 1
+                       : job->act == SDX_ACT_HARD_SWISH ? 2
+                                                        : 0;
+    return all[act][(kernel - 3) / 2][job->stride_w - 1];
 }
 
 /* ---- any kernel ------------------------------------------------------------------------------ */
 
 #define PIXELS 8 /* side by side */
 
+static bool is_more(const sdx_depthwise *job) {
+    return job->addend || job->sums || job->act > SDX_ACT_CLIP;
+}
+
 /* `pixels` results from column x of the image on; `pixels` and whether lanes == VL are constants. */
 SIMD_INLINE void inside(const sdx_depthwise *job, const float *const *rows, size_t x, float *out,
                         size_t channel, const size_t pixels, const size_t lanes) {
     const size_t in_step = job->in_step, next = job->stride_w * in_step;
     const vf bias = vf_load_lanes(job->bias + channel, lanes);
-    const bounds clip = bounds_of(job);
+    const bounds clip = bounds_of(job, is_more(job));
     vf sum[PIXELS];
     SIMD_UNROLL
     for (size_t p = 0; p < pixels; p++) sum[p] = bias;
@@ -191,7 +218,7 @@ SIMD_INLINE void inside(const sdx_depthwise *job, const float *const *rows, size
 SIMD_INLINE void edge(const sdx_depthwise *job, const float *const *rows, size_t o, float *out,
                       size_t channel, const size_t lanes) {
     const size_t step = job->step, start = o * job->stride_w;
-    const bounds clip = bounds_of(job);
+    const bounds clip = bounds_of(job, is_more(job));
     size_t from = 0, to = job->kernel_w;
     while (from < to && start + from * job->dilation_w < job->pad_left) from++;
     while (to > from && start + (to - 1) * job->dilation_w - job->pad_left >= job->in_w) to--;

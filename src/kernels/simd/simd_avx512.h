@@ -32,6 +32,8 @@ SIMD_INLINE void vf_store_n(float *p, vf a, size_t n) {
 /* a times 2^n, n an integer: to infinity, 0 and what lies between 0 and the normal numbers. */
 #define SIMD_SCALES 1
 SIMD_INLINE vf vf_scale(vf a, vf n) { return _mm512_scalef_ps(a, n); }
+/* What is left of a without the nearest integer; 0 where a is infinite. */
+SIMD_INLINE vf vf_fraction(vf a) { return _mm512_reduce_ps(a, _MM_FROUND_TO_NEAREST_INT); }
 
 SIMD_INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 SIMD_INLINE float vf_largest(vf a) { return _mm512_reduce_max_ps(a); }
