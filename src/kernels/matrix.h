@@ -14,9 +14,14 @@ size_t sdx_matrix_packed_size(size_t depth, size_t columns);
 void sdx_matrix_pack(sdx_pool *pool, size_t depth, size_t columns, const void *from, size_t row,
                      size_t column, float scale, const void *bias, float *packed,
                      const sdx_source_end *end);
+/* How its columns are cut: the lanes are those of the kernels that run it. */
+sdx_panels sdx_matrix_panels(size_t columns);
 /* Multiplies each column of a packed matrix, but not the bias, by its factor; `factors` may have any
  * alignment. */
 void sdx_matrix_scale(size_t depth, size_t columns, const void *factors, float *packed);
+/* The same for each row, into another matrix of the same size; the bias goes along as it is. */
+void sdx_matrix_scale_rows(sdx_pool *pool, size_t depth, size_t columns, const float *packed,
+                           const float *factors, float *to);
 /* out (rows x columns) = x (rows x depth) times the matrix, and a tail, whose bias is not looked at. */
 void sdx_matrix_run(sdx_pool *pool, size_t rows, size_t depth, size_t columns, const float *packed,
                     const float *x, float *out, const sdx_tail *tail);

@@ -81,7 +81,7 @@ static void cut_panels(plan *p, size_t threads) {
 }
 
 static plan make_plan(const sdx_product *product, size_t threads) {
-    plan p = {.product = product, .kernels = sdx_kernels_get()};
+    plan p = {.product = product, .kernels = product->kernels ? product->kernels : sdx_kernels_get()};
     p.pairs = wants_pairs(product, p.kernels);
     p.panels_all = product->groups * product->panels.count;
     p.panels_step = p.panels_all;

@@ -190,7 +190,7 @@ static void take_means(const run_state *r, const sdx_conv_channels *part) {
 /* ---- strips of channels ------------------------------------------------------------------------ */
 
 static sdx_panels panels_of(const run_state *r) {
-    return sdx_panels_of(r->strip->middle.channels, sdx_kernels_get()->lanes);
+    return sdx_matrix_panels(r->strip->middle.channels);
 }
 
 /* First channel of a strip: whole panels of the matrix. */

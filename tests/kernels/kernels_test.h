@@ -46,6 +46,8 @@ void test_tiles(const sdx_kernels *set);
 void test_tile_pairs(const sdx_kernels *set);
 void test_row_panels(const sdx_kernels *set);
 void test_chains(const sdx_kernels *set);
+void test_narrow(const sdx_kernels *set);
+void test_tail_swish(const sdx_kernels *set);
 void test_activate(const sdx_kernels *set);
 void test_math(const sdx_kernels *set);
 void test_unary(const sdx_kernels *set);

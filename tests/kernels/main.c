@@ -113,6 +113,8 @@ int main(int count, char **words) {
         {"tile pairs", test_tile_pairs},
         {"row panels", test_row_panels},
         {"long sums", test_chains},
+        {"narrow", test_narrow},
+        {"swish of tails", test_tail_swish},
         {"activate", test_activate},
         {"math", test_math},
         {"unary", test_unary},

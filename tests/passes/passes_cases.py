@@ -407,8 +407,20 @@ fused("strip with a stride", STRIP.format(", strides=[2,2]") + "y = Relu(f)",
       constants={**WIDE, **LIMITS})
 fused("mean of a depthwise convolution", "a = Conv(x, e, eb) c = Conv<group=48, pads=[1,1,1,1]>(a, d, db) "
       "s = HardSwish(c) m = GlobalAveragePool(s) n = Conv(m, q) o = Sigmoid(n) f = Mul(s, o) y = Conv(f, p, pb)",
-      "Transpose Conv Strip Conv Mul Conv Transpose", inputs="float[N,8,19,7] x", shapes=((2, 8, 19, 7),),
+      "Transpose Conv Strip Conv Project Transpose", inputs="float[N,8,19,7] x", shapes=((2, 8, 19, 7), (1, 8, 19, 7)),
       constants={**WIDE, "q": draw(48, 48, 1, 1) / 8})
+SCALED = "a = Conv(x, e, eb) {} o = Sigmoid(m) f = Mul({}) c = Conv(f, k, kb) y = Add(c, a)"
+SCALED_OF = {"e": WIDE["e"], "eb": WIDE["eb"], "k": draw(48, 48, 1, 1) / 8, "kb": draw(48)}
+OWN = "m = GlobalAveragePool(a)"
+fused("factors of channels into a 1x1 convolution", SCALED.format(OWN, "o, a"),
+      "Transpose Conv ReduceMean Sigmoid Project Transpose", inputs="float[N,8,15,13] x",
+      shapes=((3, 8, 15, 13), (1, 8, 15, 13)), constants=SCALED_OF)
+fused("factors of a small image's channels stay", SCALED.format(OWN, "a, o"),
+      "Transpose Conv ReduceMean Sigmoid Mul Conv Transpose", inputs="float[N,8,14,13] x",
+      shapes=((2, 8, 14, 13),), constants=SCALED_OF)
+fused("factors that images share stay", SCALED.format("m = ReduceMean<axes=[0,2,3]>(a)", "o, a"),
+      "Transpose Conv ReduceMean Sigmoid Mul Conv Transpose", inputs="float[N,8,15,13] x",
+      shapes=((2, 8, 15, 13),), constants=SCALED_OF)
 fused("mean of a strip", "a = Conv(x, e, eb) c = Conv<group=48, pads=[1,1,1,1], strides=[2,2]>(a, d, db) "
       "s = Relu(c) m = GlobalAveragePool(s) y = Mul(s, m)",
       "Transpose Strip Mul Transpose", inputs="float[N,8,57,61] x", shapes=((2, 8, 57, 61),),

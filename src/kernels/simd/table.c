@@ -9,6 +9,9 @@ const sdx_kernels SDX_NAME(sdx_kernels) = {
     .isa = SDX_TEXT(SDX_ISA),
     .lanes = VL,
     .pairs = SIMD_REGISTERS >= 32,
+#if defined(__AVX512F__)
+    .half = &sdx_kernels_avx2,
+#endif
 #define SDX_KERNEL(name, parameters) .name = SDX_NAME(sdx_##name),
 #include "kernels/kernels.def"
 #undef SDX_KERNEL
