@@ -8,7 +8,7 @@
 #include "ops/conv.h"
 
 /* Rows and columns of the patch matrix that exist at a time. */
-#define BLOCK_ROWS SDX_GEMM_KC
+#define BLOCK_ROWS 256
 #define BLOCK_COLUMNS 512
 /* Groups run side by side in at most this many pieces, each with scratch of its own. */
 #define PIECES 8

@@ -1,5 +1,6 @@
 /* bench_products.c - products and convolutions beside the rate of multiply-adds on registers alone, products
  * with a vector beside that of reading memory, each measured in turns with its limit, and their targets. */
+#include "base/memory.h"
 #include "kernels/conv.h"
 #include "kernels/gemm.h"
 #include "kernels/matrix.h"
@@ -10,13 +11,21 @@
 #define TURN       0.002
 #define NEAR_PEAK  0.90
 #define NEAR_READ  0.85
+/* As the engine has it: aligned to lines of the caches, on large pages where it is large. */
+static float *room(size_t floats) {
+    float *memory = sdx_alloc(NULL, floats * sizeof *memory, SDX_CACHE_LINE);
+    if (!memory) exit(1);
+    return memory;
+}
+
 /* A matrix far beyond the last cache. */
 #define DEEP       ((size_t)4096)
 #define WIDE       ((size_t)12288)
 #define FLOATS     (DEEP * WIDE)
+#define VECTORS    ((size_t)3 << 22) /* floats: three squares of 2048 */
 
 static const sdx_kernels *kernels;
-static float *matrix, *vectors; /* FLOATS and some; three squares of 2048 */
+static float *matrix, *vectors; /* FLOATS and a bias behind them; VECTORS */
 static size_t missed;
 static volatile float kept;
 
@@ -90,15 +99,15 @@ static void time_product(const size_t *sizes, double target) {
     const bool vector = p.m == 1 || p.n == 1;
     snprintf(what, sizeof what, "%zu x %zu x %zu x %zu%s%s", p.count, p.m, p.n, p.k,
              p.turn_a ? " A'" : "", p.turn_b ? " B'" : "");
-    p.scratch = malloc(sdx_f32_gemm_scratch(p.m, p.n, p.k) + 64);
-    if (!p.scratch) exit(1);
+    const size_t scratch = sdx_f32_gemm_scratch(p.m, p.n, p.k) / sizeof(float) + 1;
+    p.scratch = room(scratch);
     p.a = p.n == 1 ? matrix : matrix + FLOATS / 2;
     p.b = p.n == 1 ? vectors + 2 * WIDE : matrix;
     if (p.m == 1) p.a = vectors + 2 * WIDE;
     const double all = (double)(p.count * p.m * p.n) * (double)p.k;
     if (vector) compare(what, run_product, &p, 4 * all, read_rate, "GB/s", target);
     else compare(what, run_product, &p, 2 * all, peak_rate, "GFLOP/s", target);
-    free(p.scratch);
+    sdx_free(NULL, p.scratch, scratch * sizeof(float));
 }
 
 /* A packed matrix: what is in it does not matter here. */
@@ -157,9 +166,10 @@ static void bench_layers(void) {
                                .kernel_h = l[3], .kernel_w = l[3], .stride_h = l[4],
                                .stride_w = l[4], .dilation_h = 1, .dilation_w = 1, .pad_top = pad,
                                .pad_left = pad}};
-        one.packed = malloc(sdx_conv_packed_size(&one.shape, SDX_CONV_TILES) * sizeof(float));
-        one.scratch = malloc((sdx_conv_scratch_size(&one.shape, SDX_CONV_TILES) + 1) * sizeof(float));
-        if (!one.packed || !one.scratch) exit(1);
+        const size_t packed = sdx_conv_packed_size(&one.shape, SDX_CONV_TILES);
+        const size_t scratch = sdx_conv_scratch_size(&one.shape, SDX_CONV_TILES) + 1;
+        one.packed = room(packed);
+        one.scratch = room(scratch);
         sdx_conv_pack(NULL, &one.shape, SDX_CONV_TILES, matrix + FLOATS / 2, NULL, one.packed);
         char what[64];
         snprintf(what, sizeof what, "%zu^2 x %zu -> %zu, %zux%zu, stride %zu", side, l[1], l[2],
@@ -167,24 +177,24 @@ static void bench_layers(void) {
         compare(what, run_layer, &one,
                 2 * (double)(out * out * l[2]) * (double)(l[1] * l[3] * l[3]), peak_rate, "GFLOP/s",
                 NEAR_PEAK);
-        free(one.packed);
-        free(one.scratch);
+        sdx_free(NULL, one.packed, packed * sizeof(float));
+        sdx_free(NULL, one.scratch, scratch * sizeof(float));
     }
 }
 
 size_t bench_products(const sdx_kernels *set) {
     kernels = set;
     missed = 0;
-    matrix = guarded(FLOATS + WIDE + 64);
-    vectors = guarded((size_t)3 << 22);
-    random_fill(matrix, FLOATS + WIDE + 64);
-    random_fill(vectors, (size_t)3 << 22);
+    matrix = room(FLOATS + WIDE);
+    vectors = room(VECTORS);
+    random_fill(matrix, FLOATS + WIDE);
+    random_fill(vectors, VECTORS);
     if (peak_rate() > 0) {
         bench_matrices();
         bench_layers();
         printf("%zu targets missed\n", missed);
     }
-    guarded_free(matrix);
-    guarded_free(vectors);
+    sdx_free(NULL, matrix, (FLOATS + WIDE) * sizeof(float));
+    sdx_free(NULL, vectors, VECTORS * sizeof(float));
     return missed;
 }

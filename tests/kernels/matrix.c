@@ -219,6 +219,7 @@ void test_gemm(const sdx_kernels *set) {
         {1, 1, 1},   {1, 300, 40},  {1, 40, 300}, {300, 1, 40},  {2, 600, 33}, {5, 100, 70},
         {6, 300, 9}, {8, 17, 600},  {9, 9, 9},    {73, 31, 257}, {64, 65, 64}, {197, 64, 197},
         {7, 1030, 20}, {144, 48, 512}, {300, 1, 700}, {290, 80, 511}, {80, 5, 30}, {33, 1100, 300},
+        {100, 70, 1100},
     };
     static sdx_pool *pool;
     sdx_error error;
@@ -227,7 +228,8 @@ void test_gemm(const sdx_kernels *set) {
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (unsigned options = 0; options < 8; options++)
             check_gemm(pool, shapes[s][0], shapes[s][1], shapes[s][2], options);
-    check_gemm(pool, 100, 200, 511, 0); /* rows of A a power of two apart */
+    check_gemm(pool, 100, 200, 4095, 0); /* rows of A a power of two apart */
+    check_gemm(pool, 1, 17000, 20, 0);   /* more than a strip */
     sdx_pool_release(pool);
     pool = NULL;
 }

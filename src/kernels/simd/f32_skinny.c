@@ -5,7 +5,10 @@
 
 /* ---- rows of B as they lie ------------------------------------------------------------------- */
 
-#define DEEP 8 /* rows of B at a time: so many streams, and C is read and written once for them */
+#define DEEP  8 /* rows of B at a time: so many streams, and C is read and written once for them */
+#define LINE  (64 / sizeof(float)) /* of the caches */
+/* What is asked for this early, in floats: the hardware's own streams end with each page. */
+#define AHEAD 256
 
 /* The sum of a few rows, each times its factor, at one vector of columns. */
 SIMD_INLINE vf few_rows(const vf *x, const float *b, size_t b_row, size_t depth, size_t lanes) {
@@ -21,6 +24,13 @@ SIMD_INLINE void add_rows(const float *a, const float *b, size_t b_row, float *c
     SIMD_UNROLL
     for (size_t p = 0; p < depth; p++) x[p] = vf_broadcast(a + p);
     size_t j = 0;
+    for (; j + LINE <= n; j += LINE) {
+        SIMD_UNROLL
+        for (size_t p = 0; p < depth; p++) __builtin_prefetch(b + p * b_row + j + AHEAD, 0, 2);
+        SIMD_UNROLL
+        for (size_t v = j; v < j + LINE; v += VL)
+            vf_store(c + v, vf_load(c + v) + few_rows(x, b + v, b_row, depth, VL));
+    }
     for (; j + VL <= n; j += VL)
         vf_store(c + j, vf_load(c + j) + few_rows(x, b + j, b_row, depth, VL));
     if (j < n)

@@ -145,7 +145,8 @@ static __attribute__((noinline)) void store_part(const sdx_tiles *job, const flo
 #undef TILE_VECTORS
 #endif
 
-typedef void (*tile)(const sdx_tiles *job, size_t first, ptrdiff_t ahead, float *totals);
+typedef void (*tile)(const sdx_tiles *job, size_t first, const char *next, size_t step,
+                     float *totals);
 
 /* By width, each list by height. */
 static const tile tiles_1[] = {tile_1x1, tile_2x1, tile_3x1, tile_4x1,  tile_5x1,  tile_6x1,
@@ -221,9 +222,15 @@ void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
     const bool act = job->finish && job->tail.act > SDX_ACT_CLIP;
     /* As many tiles as the tallest would need, all of about the same height. */
     size_t left = job->row_count, tiles = (left + tallest - 1) / tallest;
+    /* What is wanted next is brought nearer in equal parts by each of them: all of it by the first would
+     * take more of the memory's time than one tile lasts. */
+    const char *next = (const char *)job->panel + job->ahead;
+    const size_t line = (job->pair ? 2 : job->vectors) * VL * sizeof(float);
+    const size_t step = job->ahead && tiles ? (line + tiles - 1) / tiles : 0;
     for (size_t row = 0; tiles; tiles--) {
         size_t rows = (left + tiles - 1) / tiles;
-        list[rows - 1](job, row, row ? 0 : job->ahead, totals);
+        list[rows - 1](job, row, next, step, totals);
+        next += step * job->taps * job->depth;
         if (act) activate(job, row, rows);
         row += rows;
         left -= rows;
@@ -297,7 +304,7 @@ void SDX_NAME(sdx_f32_row_panels)(const sdx_tiles *job, size_t count, size_t str
             row_panels(&part, stride, totals);
             p += ROW_PANELS;
         } else {
-            tile_1x2(&part, 0, 0, totals);
+            tile_1x2(&part, 0, (const char *)part.panel, 0, totals);
             p++;
         }
     }

@@ -18,7 +18,7 @@
                 sum[i][v] += vf_load(before + i * before_step + v * VL);
 
 static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t first,
-                                                ptrdiff_t ahead, float *totals) {
+                                                const char *next, size_t step, float *totals) {
     const size_t taps = job->taps, depth = job->depth, stride = job->out_stride;
     const float *const *rows = job->rows + first * job->row_taps;
     float *out = job->out + first * stride;
@@ -87,7 +87,8 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
                 SIMD_UNROLL
                 for (size_t v = 0; v < TILE_VECTORS; v++)
                     if (v * VL % LINE == 0)
-                        __builtin_prefetch((const char *)(b + TILE_AT(v)) + ahead, 0, 2);
+                        __builtin_prefetch(next + TILE_AT(v) * sizeof(float), 0, 2);
+                next += step;
                 b += TILE_STEP;
             }
         }
@@ -113,7 +114,12 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
         SIMD_UNROLL
         for (size_t i = 0; i < TILE_ROWS; i++)
             SIMD_UNROLL
-            for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vf_clip(sum[i][v], low, high);
+            for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vf_max(low, sum[i][v]);
+        if (job->tail.b < __builtin_inff()) /* else it would change nothing: Relu */
+            SIMD_UNROLL
+            for (size_t i = 0; i < TILE_ROWS; i++)
+                SIMD_UNROLL
+                for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vf_min(high, sum[i][v]);
     }
     SIMD_UNROLL
     for (size_t i = 0; i < TILE_ROWS; i++)
