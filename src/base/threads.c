@@ -80,13 +80,15 @@ static void pause_cpu(void) {
 
 /* Pieces begin at multiples of grain, whoever runs them. */
 static void run_pieces(const loop *l, uint32_t slot, size_t first, size_t last) {
+    const sdx_watch *outer = sdx_watch_set(l->watch);
     for (size_t piece = first; piece < last; piece++) {
-        if (l->watch && sdx_watch_over(l->watch)) return;
+        if (l->watch && sdx_watch_over(l->watch)) break;
         size_t begin = piece * l->grain;
         size_t size = l->count - begin < l->grain ? l->count - begin : l->grain;
         if (l->body) l->body(l->arg, begin, begin + size);
         else l->slot_body(l->arg, slot, begin, begin + size);
     }
+    sdx_watch_set(outer);
 }
 
 /* First piece of a range; of the one behind the last: the number of pieces. */
@@ -316,7 +318,7 @@ static void run_loop(sdx_pool *pool, loop l) {
     if (l.count == 0) return;
     if (l.grain == 0) l.grain = 1;
     l.batch = 1;
-    l.watch = pool ? pool->watch : NULL;
+    l.watch = pool && pool->watch ? pool->watch : sdx_watch_now();
     l.pieces = l.count / l.grain + (l.count % l.grain != 0);
     /* A counter runs past the end by a batch per thread; it must not wrap. */
     bool alone = pool == NULL || pool->workers == 0 || l.pieces == 1 || l.pieces > SIZE_MAX / 4;

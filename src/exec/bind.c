@@ -116,16 +116,22 @@ static sdx_status check_constraints(sdx_context *context, sdx_error *error) {
     return SDX_STATUS_OK;
 }
 
-static sdx_status over_limit(sdx_context *context, sdx_id id, sdx_error *error) {
+/* bytes: what it needs; negative: more than can be counted. */
+static sdx_status over_limit(sdx_context *context, sdx_id id, int64_t bytes, sdx_error *error) {
     const sdx_module *module = context->program->module;
     const sdx_value_def *def = sdx_value_at(module, id);
     const sdx_node *node = sdx_node_at(module, def->producer);
     char text[256], sizes[256];
     sdx_type_text(module, &def->type, text, sizeof text);
     list_symbols(context, sizes, sizeof sizes);
-    sdx_fail(error, SDX_STATUS_LIMIT,
-             "output '%.64s' of type %.200s%s is larger than the limit or any machine allows",
-             def->name, text, sizes);
+    if (bytes >= 0)
+        sdx_fail(error, SDX_STATUS_LIMIT,
+                 "output '%.64s' of type %.200s%s needs %lld bytes, the limit is %zu", def->name, text,
+                 sizes, (long long)bytes, context->budget.limit);
+    else
+        sdx_fail(error, SDX_STATUS_LIMIT,
+                 "output '%.64s' of type %.200s%s is larger than the limit or any machine allows",
+                 def->name, text, sizes);
     sdx_program_blame(context->program, node, error);
     return SDX_STATUS_LIMIT;
 }
@@ -153,7 +159,7 @@ static sdx_status size_value(sdx_context *context, sdx_id id, sdx_error *error) 
     void *data = value->tensor.data;
     if (sdx_tensor_init(&value->tensor, def->type.dtype, def->type.rank, dims, data, NULL) !=
         SDX_STATUS_OK)
-        return over_limit(context, id, error);
+        return over_limit(context, id, -1, error);
     return SDX_STATUS_OK;
 }
 
@@ -161,11 +167,16 @@ static sdx_status size_buffer(sdx_context *context, const sdx_planned *planned, 
                               sdx_error *error) {
     int64_t bytes = sdx_expr_result(planned->bytes, context->results);
     if (bytes >= 0 && (uint64_t)bytes <= SIZE_MAX / 2 &&
-        sdx_size_align((size_t)bytes, SDX_CACHE_LINE, size) && *size <= context->heap.limit)
+        sdx_size_align((size_t)bytes, SDX_CACHE_LINE, size) && *size <= context->budget.limit)
         return SDX_STATUS_OK;
-    if (planned->value != SDX_NONE) return over_limit(context, planned->value, error);
+    if (bytes > INT64_MAX / 2) bytes = -1;
+    if (planned->value != SDX_NONE) return over_limit(context, planned->value, bytes, error);
     const sdx_node *node = context->program->blocks[0].steps[planned->first].node;
-    sdx_fail(error, SDX_STATUS_LIMIT, "its scratch memory passes the limit");
+    if (bytes >= 0)
+        sdx_fail(error, SDX_STATUS_LIMIT, "its scratch memory needs %lld bytes, the limit is %zu",
+                 (long long)bytes, context->budget.limit);
+    else
+        sdx_fail(error, SDX_STATUS_LIMIT, "its scratch memory passes the limit");
     sdx_program_blame(context->program, node, error);
     return SDX_STATUS_LIMIT;
 }
@@ -209,10 +220,10 @@ static const char *largest_part(const sdx_context *context, char *buffer, size_t
 static sdx_status provide_arena(sdx_context *context, sdx_error *error) {
     size_t needed = context->needs.arena;
     char part[256];
-    if (needed > context->heap.limit)
+    if (needed > context->budget.limit)
         return sdx_fail(error, SDX_STATUS_LIMIT,
                         "the intermediates need %zu bytes, the limit is %zu; %s", needed,
-                        context->heap.limit, largest_part(context, part, sizeof part));
+                        context->budget.limit, largest_part(context, part, sizeof part));
     if (needed <= context->arena_size) return SDX_STATUS_OK;
     if (context->arena_given)
         return sdx_fail(error, SDX_STATUS_LIMIT,

@@ -3,42 +3,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
-
-/* ---- run-time heap -------------------------------------------------------------------------- */
-
-static void *heap_allocate(void *user, size_t size, size_t alignment) {
-    sdx_heap *heap = user;
-    size_t before = atomic_fetch_add(&heap->used, size);
-    if (size > heap->limit || before > heap->limit - size) {
-        atomic_fetch_sub(&heap->used, size);
-        return NULL;
-    }
-    void *memory = sdx_alloc(heap->under, size, alignment);
-    if (!memory) {
-        atomic_fetch_sub(&heap->used, size);
-        return NULL;
-    }
-    size_t peak = atomic_load(&heap->peak);
-    while (before + size > peak && !atomic_compare_exchange_weak(&heap->peak, &peak, before + size)) {
-    }
-    return memory;
-}
-
-static void heap_release(void *user, void *memory, size_t size) {
-    sdx_heap *heap = user;
-    atomic_fetch_sub(&heap->used, size);
-    sdx_free(heap->under, memory, size);
-}
-
-void sdx_heap_init(sdx_heap *heap, const sdx_allocator *under, uint64_t limit) {
-    heap->allocator = (sdx_allocator){heap, heap_allocate, heap_release};
-    heap->under = under;
-    heap->limit = limit > SIZE_MAX / 2 ? SIZE_MAX / 2 : (size_t)limit;
-    atomic_init(&heap->used, 0);
-    atomic_init(&heap->peak, 0);
-}
-
 /* ---- what bodies may ask of the host --------------------------------------------------------- */
 
 static bool host_cancelled(sdx_host *host) {
@@ -138,12 +102,14 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
     if (given.arena && (uintptr_t)given.arena % SDX_CACHE_LINE)
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
                         "the arena is not aligned to %d bytes", SDX_CACHE_LINE);
-    const sdx_allocator *allocator = given.allocator ? given.allocator : program->allocator;
+    const sdx_allocator *allocator = given.allocator ? given.allocator : &program->own_allocator;
     sdx_context *context = sdx_alloc(allocator, sizeof *context, _Alignof(max_align_t));
     if (!context) return sdx_fail_memory(error, sizeof *context, "the context");
     memset(context, 0, sizeof *context);
     context->own_allocator = *allocator;
-    context->allocator = &context->own_allocator;
+    const sdx_limits limits = sdx_limits_over(&program->limits, given.limits);
+    sdx_budget_init(&context->budget, &context->own_allocator, limits.max_memory);
+    context->allocator = &context->budget.allocator;
     context->program = program;
     context->seed = given.seed ? given.seed : 0x5a17d0u;
     context->observe = given.observe;
@@ -153,8 +119,7 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
     context->arena = given.arena;
     context->arena_size = given.arena ? given.arena_size : 0;
     context->arena_given = given.arena != NULL;
-    const sdx_limits limits = sdx_limits_over(&program->limits, given.limits);
-    sdx_heap_init(&context->heap, context->allocator, limits.max_memory);
+    sdx_budget_init(&context->heap, context->allocator, UINT64_MAX);
     sdx_arena_init(&context->memory, context->allocator, 0);
     sdx_arena_init(&context->text, &context->heap.allocator, 0);
     uint32_t threads = given.threads ? given.threads : sdx_default_threads();
@@ -164,6 +129,7 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
                           "a CPU of the list cannot be used by this process");
     if (status == SDX_STATUS_OK) status = make_tables(context, error);
     if (status != SDX_STATUS_OK) {
+        status = sdx_budget_explain(&context->budget, status, error);
         sdx_context_release(context);
         return status;
     }
@@ -274,12 +240,7 @@ static void use_defaults(sdx_context *context) {
     }
 }
 
-sdx_status sdx_context_run(sdx_context *context, sdx_error *error) {
-    sdx_error local;
-    if (!error) error = &local;
-    sdx_error_clear(error);
-    if (!context)
-        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_context_run: NULL given");
+static sdx_status run(sdx_context *context, sdx_error *error) {
     context->has_run = false;
     drop_heap_values(context);
     if (context->text.blocks) {
@@ -298,14 +259,26 @@ sdx_status sdx_context_run(sdx_context *context, sdx_error *error) {
     }
     if (!context->slice) SDX_TRY(sdx_context_bind(context, error));
     sdx_watch_start(&context->watch, context->max_time_ms);
+    const sdx_watch *outer = sdx_watch_set(&context->watch);
     sdx_pool_begin_run(context->pool);
     sdx_status status = context->slice ? sdx_run_slices(context, error)
                                        : sdx_run_block(context, 0, error);
     sdx_pool_end_run(context->pool);
+    sdx_watch_set(outer);
     atomic_store(&context->watch.cancelled, false);
     context->runs++;
     context->has_run = status == SDX_STATUS_OK;
     return status;
+}
+
+sdx_status sdx_context_run(sdx_context *context, sdx_error *error) {
+    sdx_error local;
+    if (!error) error = &local;
+    sdx_error_clear(error);
+    if (!context)
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_context_run: NULL given");
+    atomic_store(&context->budget.refused, 0);
+    return sdx_budget_explain(&context->budget, run(context, error), error);
 }
 
 const sdx_value *sdx_context_output_value(const sdx_context *context, size_t index) {

@@ -4,16 +4,9 @@
 #ifndef SDX_EXEC_CONTEXT_H
 #define SDX_EXEC_CONTEXT_H
 
+#include "base/budget.h"
 #include "exec/program.h"
 #include "plan/plan.h"
-
-/* The run-time heap: counts what it hands out and stops at the limit. */
-typedef struct sdx_heap {
-    sdx_allocator allocator; /* what bodies see; user points here */
-    const sdx_allocator *under;
-    atomic_size_t used, peak;
-    size_t limit;
-} sdx_heap;
 
 /* An output of a batch that was run in slices. */
 typedef struct sdx_output {
@@ -28,8 +21,9 @@ typedef struct sdx_needs {
 } sdx_needs;
 
 struct sdx_context {
-    const sdx_allocator *allocator;
-    sdx_allocator own_allocator;
+    const sdx_allocator *allocator; /* the budget's */
+    sdx_allocator own_allocator;    /* the caller's */
+    sdx_budget budget;              /* over all that the context holds */
     const sdx_program *program;
     sdx_arena memory; /* for the tables below */
     sdx_value *storage;  /* program->storage_count: arena values, aliases, inputs */
@@ -55,7 +49,7 @@ struct sdx_context {
     sdx_value **whole;   /* by main input: the caller's, while parts of it are run */
     sdx_value *parts;    /* by main input: borrowed values, parts of the caller's */
     sdx_output *outputs; /* by main output */
-    sdx_heap heap;
+    sdx_budget heap; /* over values that a run makes; the budget has the limit */
     sdx_arena text; /* bytes of string elements made in this run */
     sdx_pool *pool;
     sdx_host host;
@@ -99,6 +93,5 @@ sdx_status sdx_run_graph(sdx_host *host, sdx_id graph, sdx_value *const *in, uin
 /* Tells the profile of a step that began at begin_ns and has just ended; see profile.c. */
 void sdx_profile_step(const sdx_context *context, const sdx_step *step, sdx_call *call,
                       uint64_t begin_ns);
-void sdx_heap_init(sdx_heap *heap, const sdx_allocator *under, uint64_t limit);
 
 #endif

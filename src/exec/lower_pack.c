@@ -106,7 +106,7 @@ static size_t bytes_to_pack(const sdx_lowering *l) {
 /* One block for all that is packed has large pages, and none of them is half empty. A caller's allocator may
  * know of smaller ones alone. */
 static void reserve(sdx_program *program, size_t bytes) {
-    if (program->allocator->allocate == sdx_default_allocator.allocate && bytes != SIZE_MAX)
+    if (program->own_allocator.allocate == sdx_default_allocator.allocate && bytes != SIZE_MAX)
         sdx_arena_reserve(&program->arena, bytes);
 }
 

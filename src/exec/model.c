@@ -28,7 +28,9 @@ static sdx_status create(const sdx_load_options *options, sdx_model **out, sdx_e
     if (!model) return sdx_fail_memory(error, sizeof *model, "the model");
     memset(model, 0, sizeof *model);
     model->own_allocator = *allocator;
-    model->allocator = &model->own_allocator;
+    sdx_budget_init(&model->budget, &model->own_allocator,
+                    sdx_limits_over(NULL, options->limits).max_memory);
+    model->allocator = &model->budget.allocator;
     if (options->log) model->log = *options->log;
     *out = model;
     return SDX_STATUS_OK;
@@ -103,6 +105,7 @@ sdx_status sdx_model_load_file(const char *path, const sdx_load_options *options
         status = build(model, (sdx_span){model->file.data, model->file.size}, &checked,
                        checked.external_root ? checked.external_root : folder, error);
     free(folder);
+    status = sdx_budget_explain(&model->budget, status, error);
     if (status != SDX_STATUS_OK) {
         prefix_path(error, path);
         sdx_model_release(model);
@@ -126,6 +129,7 @@ sdx_status sdx_model_load_memory(const void *bytes, size_t size, const sdx_load_
     SDX_TRY(create(&checked, &model, error));
     sdx_status status =
         build(model, (sdx_span){bytes, size}, &checked, checked.external_root, error);
+    status = sdx_budget_explain(&model->budget, status, error);
     if (status != SDX_STATUS_OK) sdx_model_release(model);
     else *out = model;
     return status;
@@ -141,8 +145,8 @@ sdx_status sdx_model_load_reader(const sdx_reader *reader, const sdx_load_option
     *out = NULL;
     sdx_load_options checked;
     SDX_TRY(read_options(options, &checked, error));
-    if (reader->size > SIZE_MAX / 2 ||
-        reader->size > sdx_limits_over(NULL, checked.limits).max_memory)
+    const uint64_t most = sdx_limits_over(NULL, checked.limits).max_memory;
+    if (reader->size > SIZE_MAX / 2 || (most && reader->size > most))
         return sdx_fail(error, SDX_STATUS_LIMIT, "the model has %llu bytes, more than may be held",
                         (unsigned long long)reader->size);
     sdx_model *model = NULL;
@@ -156,6 +160,7 @@ sdx_status sdx_model_load_reader(const sdx_reader *reader, const sdx_load_option
         status = sdx_fail(error, SDX_STATUS_IO, "the reader could not give %zu bytes", size);
     if (status == SDX_STATUS_OK)
         status = build(model, (sdx_span){bytes, size}, &checked, checked.external_root, error);
+    status = sdx_budget_explain(&model->budget, status, error);
     if (status != SDX_STATUS_OK) sdx_model_release(model);
     else *out = model;
     return status;

@@ -2,6 +2,7 @@
 #ifndef SDX_EXEC_MODEL_H
 #define SDX_EXEC_MODEL_H
 
+#include "base/budget.h"
 #include "base/file.h"
 #include "graph/graph.h"
 #include "onnx/external.h"
@@ -14,7 +15,8 @@ struct sdx_model {
     sdx_file file;          /* closed file: data NULL (model from the caller's memory) */
     sdx_external *external;
     sdx_log log;            /* a copy, so that the caller's struct may go */
-    sdx_allocator own_allocator;
+    sdx_allocator own_allocator; /* the caller's; `allocator` is the budget's */
+    sdx_budget budget;
     uint64_t file_bytes;
     const char **symbols; /* in the module's arena: those that the main graph's inputs bind */
     size_t symbol_count;

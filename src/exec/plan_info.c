@@ -94,7 +94,7 @@ sdx_status sdx_context_get_plan(const sdx_context *context, sdx_plan_problem **o
     sdx_status status = buffers ? fill_buffers(context, &memory, buffers, error)
                                 : sdx_fail_memory(error, 0, "the plan");
     if (status == SDX_STATUS_OK)
-        status = sdx_plan_problem_create(buffers, count, context->allocator, out, error);
+        status = sdx_plan_problem_create(buffers, count, &context->own_allocator, out, error);
     if (status == SDX_STATUS_OK) sdx_plan_problem_answer(*out, context->buffers);
     sdx_arena_free(&memory);
     return status;

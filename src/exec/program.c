@@ -111,12 +111,14 @@ static sdx_status create(const sdx_model *model, const sdx_program_options *opti
         *error = *(const sdx_error *)model->module->problems.data;
         return error->code;
     }
-    const sdx_allocator *allocator = given.allocator ? given.allocator : model->allocator;
+    const sdx_allocator *allocator = given.allocator ? given.allocator : &model->own_allocator;
     sdx_program *program = sdx_alloc(allocator, sizeof *program, _Alignof(max_align_t));
     if (!program) return sdx_fail_memory(error, sizeof *program, "the program");
     memset(program, 0, sizeof *program);
     program->own_allocator = *allocator;
-    program->allocator = &program->own_allocator;
+    program->limits = sdx_limits_over(&model->module->limits, given.limits);
+    sdx_budget_init(&program->budget, &program->own_allocator, program->limits.max_memory);
+    program->allocator = &program->budget.allocator;
     program->model = model;
     program->optimize = model->stored ? model->stored->optimize : given.optimize;
     program->levers = given.memory;
@@ -124,12 +126,11 @@ static sdx_status create(const sdx_model *model, const sdx_program_options *opti
     program->threads = given.threads;
     program->slice.wanted = given.slice;
     program->saving = saving;
-    program->limits = sdx_limits_over(&model->module->limits, given.limits);
-    uint64_t budget = program->limits.max_memory;
-    sdx_arena_init(&program->arena, program->allocator, budget >= SIZE_MAX ? 0 : (size_t)budget);
+    sdx_arena_init(&program->arena, program->allocator, 0);
     sdx_status status = set_strategy(program, given.strategy, error);
     if (status == SDX_STATUS_OK) status = make_module(program, &given, error);
     if (status == SDX_STATUS_OK) status = run_lowering(program, error);
+    status = sdx_budget_explain(&program->budget, status, error);
     if (status != SDX_STATUS_OK) sdx_program_release(program);
     else *out = program;
     return status;

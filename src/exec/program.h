@@ -77,7 +77,8 @@ sdx_status sdx_program_create_saving(const sdx_model *model, const sdx_program_o
 
 struct sdx_program {
     const sdx_allocator *allocator;
-    sdx_allocator own_allocator;
+    sdx_allocator own_allocator; /* the caller's; `allocator` is the budget's */
+    sdx_budget budget;
     const sdx_model *model;
     sdx_module *module; /* a copy of the model's, rewritten by passes; fixed sizes put in */
     sdx_limits limits;

@@ -120,7 +120,7 @@ static sdx_status make_output(sdx_context *context, uint32_t o, const sdx_tensor
     SDX_TRY(sdx_tensor_init(&out->value.tensor, part->dtype, part->rank, dims, out->memory, error));
     size_t bytes;
     if (!sdx_size_mul(out->value.tensor.count, sdx_dtype_size(part->dtype), &bytes) ||
-        bytes > context->heap.limit)
+        bytes > context->budget.limit)
         return sdx_fail(error, SDX_STATUS_LIMIT, "output %u of the whole batch passes the limit", o);
     if (bytes > out->size) {
         sdx_free(context->allocator, out->memory, out->size);

@@ -9,7 +9,6 @@
 #define DEFAULT_MAX_DEPTH 64u
 
 static const sdx_limits default_limits = {.struct_size = sizeof(sdx_limits),
-                                          .max_memory = SIZE_MAX,
                                           .max_nodes = DEFAULT_MAX_NODES,
                                           .max_depth = DEFAULT_MAX_DEPTH,
                                           .max_rounds = UINT64_MAX};
@@ -42,8 +41,8 @@ sdx_status sdx_module_create(const sdx_allocator *allocator, const sdx_limits *l
     module->log = log;
     module->limits = sdx_limits_over(NULL, limits);
     sdx_watch_start(&module->watch, module->limits.max_time_ms);
-    size_t budget = module->limits.max_memory == SIZE_MAX ? 0 : (size_t)module->limits.max_memory;
-    sdx_arena_init(&module->arena, allocator, budget);
+    uint64_t most = module->limits.max_memory;
+    sdx_arena_init(&module->arena, allocator, most < SIZE_MAX ? (size_t)most : 0);
     sdx_status status = sdx_expr_pool_create(allocator, &module->pool, error);
     if (status != SDX_STATUS_OK) {
         sdx_module_release(module);

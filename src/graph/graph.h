@@ -183,7 +183,7 @@ static inline sdx_graph *sdx_graph_at(const sdx_module *m, sdx_id id) {
 }
 
 /* The limits that `given` names, as far as its struct_size reaches; those of `base` (NULL: the defaults)
- * where it has none or is NULL. */
+ * where it has none or is NULL. max_memory 0: whatever the machine has (base/budget.h). */
 sdx_limits sdx_limits_over(const sdx_limits *base, const sdx_limits *given);
 
 sdx_status sdx_module_create(const sdx_allocator *allocator, const sdx_limits *limits,

@@ -76,8 +76,11 @@ static LOCAL(vec) LOCAL(chunk1)(const T *in, const T *w, const size_t *offset, s
 
 static void LOCAL(row)(const job *j, const T *in, const T *w, T bias, T *out, size_t width) {
     size_t taps = j->conv->window.kernel_count, o = 0;
-    for (; o + 4 * WIDTH <= width; o += 4 * WIDTH)
+    for (; o + 4 * WIDTH <= width; o += 4 * WIDTH) {
+        if (taps > 4096 && sdx_watch_work(taps * WIDTH)) return;
         LOCAL(chunk4)(in + o, w, j->offset, taps, bias, out + o);
+    }
+    if (sdx_watch_work(taps * (width / WIDTH + 1))) return;
     for (; o + WIDTH <= width; o += WIDTH)
         STORE(out + o, LOCAL(chunk1)(in + o, w, j->offset, taps, bias));
     if (o < width) { /* reads past the row's end, where there is room for it */

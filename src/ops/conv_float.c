@@ -140,6 +140,7 @@ static void one_group(const job *j, size_t item, char *scratch) {
         }
         for (size_t row = 0; row == 0 || row < depth; row += j->layout.rows) {
             size_t rows = min_size(depth - row, j->layout.rows);
+            if (sdx_watch_work(columns * rows + maps * columns / 16 * rows)) return;
             block b = {j, image, scratch, row, column, columns};
             sdx_parallel_for(j->pool, rows, ((size_t)1 << 14) / columns + 1, fill_block, &b);
             multiply(j, maps, columns, rows, w + row * size, depth, scratch, columns, c, outs,

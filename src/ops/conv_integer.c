@@ -169,6 +169,7 @@ static void one_block(const job *j, size_t group, size_t column, size_t columns,
     sdx_im2col(&conv->window, 2, j->plane16 + group * conv->in_planes * conv->window.in_count, 0,
                depth, column, columns, rows, columns);
     for (size_t c = 0; c < columns; c++) {
+        if (sdx_watch_work(2 * depth)) return;
         int16_t *patch = patches + c * ld;
         for (size_t k = 0; k < depth; k++) patch[k] = rows[k * columns + c];
         for (size_t k = depth; k < ld; k++) patch[k] = 0;
@@ -176,6 +177,7 @@ static void one_block(const job *j, size_t group, size_t column, size_t columns,
     for (size_t m = 0; m < conv->out_planes; m++) {
         size_t map = group * conv->out_planes + m;
         size_t at = (j->image * conv->groups * conv->out_planes + map) * outs + column;
+        if (sdx_watch_work(columns * (ld / 8 + 1))) return;
         for (size_t c = 0; c < columns; c++)
             store(j, map, at + c, dot(j->kernel + map * ld, patches + c * ld, ld));
     }
@@ -188,7 +190,7 @@ static void piece_body(void *arg, size_t begin, size_t end) {
     for (size_t piece = begin; piece < end; piece++) {
         char *memory = j->pieces + piece * piece_bytes(j->depth);
         size_t last = (piece + 1) * items / PIECES;
-        for (size_t item = piece * items / PIECES; item < last; item++) {
+        for (size_t item = piece * items / PIECES; item < last && !sdx_watch_work(0); item++) {
             size_t column = item % blocks * COLUMNS;
             one_block(j, item / blocks, column, outs - column < COLUMNS ? outs - column : COLUMNS,
                       memory);

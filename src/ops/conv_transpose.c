@@ -221,6 +221,7 @@ static void one_group(sdx_call *call, job *j, const layout *l, const char *x, co
     if (j->planes == 0) return;
     for (j->map = 0; j->map < j->maps; j->map += l->maps)
         for (j->column = 0; j->column < ins; j->column += l->columns) {
+            if (sdx_watch_work(l->maps * taps * l->columns)) return;
             size_t maps = j->maps - j->map < l->maps ? j->maps - j->map : l->maps;
             j->columns = ins - j->column < l->columns ? ins - j->column : l->columns;
             const char *a = w + j->map * taps * j->size, *b = x + j->column * j->size;

@@ -37,6 +37,7 @@ static double determinant(double *matrix, size_t n) {
             matrix[pivot * n + k] = swap;
         }
         for (size_t r = c + 1; r < n; r++) {
+            if (sdx_watch_work(n - c)) return 0;
             double factor = matrix[r * n + c] / top;
             for (size_t k = c + 1; k < n; k++) matrix[r * n + k] -= factor * matrix[c * n + k];
         }

@@ -138,6 +138,7 @@ static sdx_status select_class(sdx_call *call, const limits *limit, int64_t batc
         size_t box = heap[0].box;
         heap[0] = heap[--count];
         sift_down(heap, count, 0);
+        if (sdx_watch_work(chosen->count - first)) break;
         bool free_standing = true;
         for (size_t i = first; i < chosen->count && free_standing; i++)
             free_standing = !overlaps(corners + 4 * box,

@@ -5,6 +5,9 @@
 #include "ops/half.h"
 #include "ops/window.h"
 
+/* Stretches longer than this look at the time themselves. */
+#define SDX_WORTH_WATCHING 4096
+
 typedef struct sdx_pool_params {
     sdx_window_attrs window;
     bool count_include_pad; /* AveragePool */

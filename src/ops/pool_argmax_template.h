@@ -21,6 +21,7 @@ static void LOCAL(argmax_one)(const sdx_pool_job *job, const int64_t *at, const 
             from = (from + at[a] * w->stride[a] + tap[a] * w->dilation[a] - w->pad[a]) *
                    w->in[a + 1];
         from += at[last] * w->stride[last] - w->pad[last];
+        if (sdx_watch_work((size_t)(hi[last] - lo[last]))) return;
         for (int64_t t = lo[last]; t < hi[last]; t++) {
             int64_t i = from + t * w->dilation[last];
             T v = plane[i];

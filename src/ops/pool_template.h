@@ -33,6 +33,7 @@ static void LOCAL(outputs)(const sdx_pool_job *job, const T *restrict in, T *res
     for (int64_t o = 0; o < w->out[last]; o++) {
         int64_t lo, hi, at = o * w->stride[last] - w->pad[last];
         sdx_window_taps(w, last, o, 0, 0, &lo, &hi);
+        if (hi - lo > SDX_WORTH_WATCHING && sdx_watch_work((size_t)(hi - lo))) return;
         for (int64_t t = lo; t < hi; t++)
             out[o] = (T)STEP(out[o], in[at + t * w->dilation[last]]);
     }
@@ -60,7 +61,11 @@ static void LOCAL(row)(const sdx_pool_job *job, const int64_t *at, const T *plan
         if (last - first > 2 * w->in[outer] + 16)
             LOCAL(outputs)(job, plane + from, out);
         else
-            for (int64_t t = first; t < last; t++) LOCAL(tap)(job, t, plane + from, out);
+            for (int64_t t = first; t < last; t++) {
+                if (w->out[outer] > SDX_WORTH_WATCHING && sdx_watch_work((size_t)w->out[outer])) return;
+                LOCAL(tap)(job, t, plane + from, out);
+            }
+        if (sdx_watch_work((size_t)(last - first) * (size_t)w->out[outer] / 4)) return;
         int32_t a = outer - 1;
         for (; a >= 0 && ++tap[a] == hi[a]; a--) tap[a] = lo[a];
         any = a >= 0;

@@ -244,6 +244,7 @@ static void count_row(const tfidf_params *p, const uint32_t *words, size_t count
     /* Steps of the row's length or more pair nothing that is not a single word. */
     for (size_t step = 1; step <= count && (int64_t)step <= p->skips + (p->skips < INT64_MAX);
          step++) {
+        if (sdx_watch_work(8 * count)) return;
         for (size_t at = 0; at < count; at++)
             count_from(p, words, count, at, step, shortest, row);
         if (shortest == 1 && ++shortest > p->longest) return; /* single words count once */

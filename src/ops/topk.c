@@ -147,8 +147,10 @@ static void select_column(const topk_job *job, size_t start, ranked *heap) {
         if (key <= heap[0].key) continue; /* a tie keeps the lower index */
         heap[0] = (ranked){key, (int64_t)i};
         sift_down(heap, k, 0);
+        if (sdx_watch_work(64)) return;
     }
     for (size_t last = k - 1; last > 0; last--) {
+        if (sdx_watch_work(64)) return;
         ranked worst = heap[0];
         heap[0] = heap[last];
         heap[last] = worst;

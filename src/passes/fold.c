@@ -169,13 +169,19 @@ static void fold_node(folder *f, sdx_id id) {
 sdx_status sdx_pass_fold(sdx_rewrite *r) {
     folder f = {.r = r, .host = {.heap = r->module->allocator, .max_rounds = 1,
                                  .cancelled = never}};
+    const sdx_watch *outer = sdx_watch_set(&r->module->watch);
+    sdx_status status = SDX_STATUS_OK;
     for (size_t g = 0; g < r->module->graphs.count; g++) {
         const sdx_graph *graph = sdx_graph_at(r->module, (sdx_id)g);
         for (uint32_t i = 0; i < graph->node_count && r->build.status == SDX_STATUS_OK; i++) {
             if (!can_fold(r, sdx_node_at(r->module, graph->nodes[i]))) continue;
-            SDX_TRY(sdx_module_in_time(r->module, r->build.error));
             fold_node(&f, graph->nodes[i]);
+            /* A body that was stopped has left rubbish: nobody gets to see it. */
+            status = sdx_module_in_time(r->module, r->build.error);
+            if (status != SDX_STATUS_OK) goto end;
         }
     }
-    return SDX_STATUS_OK;
+end:
+    sdx_watch_set(outer);
+    return status;
 }

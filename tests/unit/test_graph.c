@@ -64,7 +64,7 @@ static void ids_grow_and_entries_start_empty(void **state) {
 static void limits_have_defaults(void **state) {
     (void)state;
     sdx_module *module = new_module();
-    assert_true(module->limits.max_memory == SIZE_MAX);
+    assert_true(module->limits.max_memory == 0);
     assert_int_equal(module->limits.max_nodes, 4000000);
     assert_int_equal(module->limits.max_depth, 64);
     assert_true(module->limits.max_rounds == UINT64_MAX);

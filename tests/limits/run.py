@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Bombs against limits: a model or image of some hundred bytes that asks for gigabytes or hours must be refused,
+with a message that names node and need, at once, and without taking what it asks for. Wall time and
+resident memory of each command are measured.
+
+usage: run.py SARDONYX_BINARY PYTHON [--verbose] [--only COMMAND] [NAME]..
+PYTHON is the one with onnx, which makes the bombs.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+MEMORY = 64 << 20        # --max-memory against bombs of memory, and what may be resident then
+AMPLE = 1 << 30          # --max-memory against bombs of time, which need memory to take long
+SECONDS = 0.4            # --max-time
+OVER = 0.5               # that a command may take longer: it loads, makes the program and runs
+AT_ONCE = 1.0            # for what stops without a limit of time
+HANG = 30
+SANITIZED = 8            # times longer with sanitizers, and no look at the memory
+COMMANDS = {
+    "run": ["run"],
+    "inspect": ["inspect", "--stage", "shape"],
+    "plan": ["inspect", "--stage", "plan"],
+    "pack": ["pack"],
+}
+
+
+def execute(command):
+    """Exit code, standard error, seconds, resident bytes."""
+    with tempfile.TemporaryFile() as errors:
+        begin = time.monotonic()
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=errors)
+        timer = threading.Timer(HANG, child.kill)
+        timer.start()
+        _, status, usage = os.wait4(child.pid, 0)
+        timer.cancel()
+        seconds = time.monotonic() - begin
+        child.returncode = os.waitstatus_to_exitcode(status)  # already reaped
+        errors.seek(0)
+        text = errors.read().decode(errors="replace")
+    return child.returncode, text, seconds, usage.ru_maxrss << 10
+
+
+class Suite:
+    def __init__(self, binary, folder, verbose):
+        self.binary, self.folder, self.verbose = binary, folder, verbose
+        with open(binary, "rb") as file:
+            self.sanitized = b"__asan_init" in file.read()
+        self.failures = self.count = 0
+        self.slowest = self.largest = 0
+
+    def check(self, name, words, seconds, memory, names=(), may_finish=False):
+        """Runs a command; once more if it was late, since the machine may have been busy."""
+        for _ in range(2):
+            outcome = execute([self.binary, *words])
+            wrong = self.judge(outcome, seconds, memory, names, may_finish)
+            if not wrong.startswith("took") or "MB" in wrong:
+                break
+        self.count += 1
+        self.failures += wrong != ""
+        code, text, took, resident = outcome
+        self.slowest = max(self.slowest, took)
+        if memory:
+            self.largest = max(self.largest, resident)
+        if wrong or self.verbose:
+            print(f"{'FAIL' if wrong else 'ok  '} {name}: {wrong or f'{took:.2f} s'}, exit {code}, "
+                  f"{resident >> 20} MB: {text.strip().replace(self.folder + '/', '')[-300:]}", flush=True)
+
+    def judge(self, outcome, seconds, memory, names, may_finish):
+        """What is wrong, or ''."""
+        code, text, took, resident = outcome
+        if "Sanitizer" in text or "runtime error" in text:
+            return "the sanitizer reports"
+        if code < 0:
+            return f"was ended by signal {-code} after {took:.1f} s"
+        if code == 0 and not may_finish:
+            return "was done"
+        if code not in (0, 1, 3):
+            return "has the wrong exit code"
+        if code != 0 and names and not any(n in text for n in names):
+            return "does not name " + " or ".join(names)
+        if code != 0 and not re.search(r"\d", text.rpartition(".onnx: ")[2]):
+            return "does not say how much"
+        if took > seconds * (SANITIZED if self.sanitized else 1):
+            return f"took {took:.2f} s, {seconds:.1f} are allowed"
+        if memory and resident > memory and not self.sanitized:
+            return f"took {resident >> 20} MB, {memory >> 20} are allowed"
+        return ""
+
+    def bomb(self, bomb, only):
+        path = os.path.join(self.folder, bomb["name"] + ".onnx")
+        timed = bomb["stops"] == "time"
+        for command, words in COMMANDS.items():
+            if only and command != only:
+                continue
+            words = [*words, path, *bomb["options"]]
+            if command == "run":
+                words += ["--random", "1"]
+            if command == "pack":
+                words += ["-o", os.path.join(self.folder, "out.sdx")]
+            names = [f"({op})" for op in bomb["ops"]]
+            limits = ["--max-memory", str(AMPLE if timed else MEMORY), "--max-time", str(SECONDS)]
+            self.check(f"{bomb['name']} {command}", words + limits, SECONDS + OVER,
+                       0 if timed else MEMORY, names, command in bomb["finishes"])
+            if bomb["default"]:
+                self.check(f"{bomb['name']} {command} without limits", words, AT_ONCE, MEMORY, names,
+                           command in bomb["finishes"])
+
+    def image(self, name):
+        path = os.path.join(self.folder, name)
+        classify = ["classify", os.path.join(self.folder, "classifier.onnx"), "--preset", "torchvision", path]
+        limits = ["--max-memory", str(MEMORY), "--max-time", str(SECONDS)]
+        self.check(f"{name} classify", classify + limits, AT_ONCE, MEMORY, [name])
+        # The default cap lets 16,383 by 16,383 pixels pass, and their 768 MB; the others not.
+        if name != "image.webp":
+            self.check(f"{name} classify without limits", classify, AT_ONCE, MEMORY, [name])
+        decode = ["run", path + ".onnx"]
+        self.check(f"{name} decode", decode + limits, AT_ONCE, MEMORY, ["(ImageDecoder)"])
+
+
+def main(arguments):
+    verbose = "--verbose" in arguments
+    only = arguments[arguments.index("--only") + 1] if "--only" in arguments else None
+    names = [a for a in arguments if not a.startswith("--") and a != only]
+    if len(names) < 2:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    binary, python, chosen = names[0], names[1], names[2:]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([python, os.path.join(os.path.dirname(__file__), "make.py"), folder], check=True)
+        with open(os.path.join(folder, "bombs.json"), encoding="utf-8") as file:
+            table = json.load(file)
+        suite = Suite(binary, folder, verbose)
+        for bomb in table["bombs"]:
+            if not chosen or bomb["name"] in chosen:
+                suite.bomb(bomb, only)
+        for name in table["images"]:
+            if not only and (not chosen or name in chosen):
+                suite.image(name)
+    print(f"slowest {suite.slowest:.2f} s, largest {suite.largest >> 20} MB")
+    print(f"{suite.count - suite.failures} passed, {suite.failures} failed, 0 skipped")
+    return suite.failures != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
