@@ -6,7 +6,7 @@ SHELL := /bin/bash
 MODELS := build/models
 PYTHON := .venv/bin/python
 
-.PHONY: all setup-build setup-test build asan tsan debug demo test models references \
+.PHONY: all setup-build setup-test build asan tsan msan intsan valgrind affinity debug demo test models references \
         conformance-data conformance differential shapes bench-load bench-memory \
         cpus neon fuzz fuzz-afl bench-placement bench-peers bench-kernels bench rust-ort clean format help
 
@@ -22,6 +22,9 @@ help:
 	@echo "make cpus       ONNX's tests and all models with each instruction set that the machine has"
 	@echo "make neon       the library for 64-bit ARM under an emulator: kernels, ONNX's tests, models"
 	@echo "make tsan       threads under ThreadSanitizer: pool, shared programs, cancelling, models"
+	@echo "make msan       memory that nobody wrote, by Clang; make valgrind: the same without a compiler"
+	@echo "make intsan     unsigned numbers that wrap or lose bits where sizes are computed"
+	@echo "make affinity   times with more threads than CPUs, on one CPU, under a quota"
 	@echo "make fuzz       the fuzzers in turn, ten minutes (FUZZ_SECONDS=..); docs/security.md"
 	@echo "make fuzz-afl   the same fuzzers under AFL++"
 	@echo "make asan|debug the same library with sanitizers or without optimisation"
@@ -104,6 +107,17 @@ fuzz-afl: build conformance-data
 
 tsan: models
 	@tests/tsan/run.sh $(CURDIR)/build/tsan $(MODELS) squeezenet1_1 mobilenet_v2 encoder
+
+msan intsan: models conformance-data
+	@tests/sanitizers/run.sh $(if $(filter msan,$@),memory,integers) $(CURDIR)/build/$@ $(CURDIR)/build \
+		'*' squeezenet1_1 mobilenet_v2 encoder
+
+valgrind: models conformance-data
+	@tools/setup.sh valgrind
+	@tests/sanitizers/run.sh valgrind $(CURDIR)/build/valgrind $(CURDIR)/build 'test_[a-d]*' squeezenet1_1
+
+affinity: build models
+	@tests/affinity/time.sh build/sardonyx $(MODELS)/resnet18.onnx $(MODELS)/mobilenet_v2.onnx
 
 cpus: build references conformance-data
 	@cd build && ctest --output-on-failure -R '^(cpus|kernels)'

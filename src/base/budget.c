@@ -12,7 +12,8 @@
  * touching so much memory many milliseconds. */
 #define STEP ((size_t)64 << 20)
 
-static bool refuse(sdx_budget *budget, size_t size, size_t allowed) {
+static bool refuse(sdx_budget *budget, size_t before, size_t size, size_t allowed) {
+    atomic_store(&budget->held, before);
     atomic_store(&budget->refused, size);
     atomic_store(&budget->allowed, allowed);
     return false;
@@ -21,12 +22,12 @@ static bool refuse(sdx_budget *budget, size_t size, size_t allowed) {
 /* Whether `size` more fit where `before` bytes are held. */
 static bool fits(sdx_budget *budget, size_t before, size_t size) {
     if (size > budget->limit || before > budget->limit - size)
-        return refuse(budget, size, budget->limit);
+        return refuse(budget, before, size, budget->limit);
     if (!budget->machine || before / STEP == (before + size) / STEP) return true;
     uint64_t total, left;
     sdx_machine_memory("", &total, &left);
-    if (size > left) return refuse(budget, size, left < SIZE_MAX ? (size_t)left : SIZE_MAX);
-    return before + size <= total || refuse(budget, size, (size_t)total);
+    if (size > left) return refuse(budget, before, size, (size_t)left);
+    return before + size <= total || refuse(budget, before, size, (size_t)total);
 }
 
 static void *budget_allocate(void *user, size_t size, size_t alignment) {
@@ -61,6 +62,7 @@ void sdx_budget_init(sdx_budget *budget, const sdx_allocator *under, uint64_t li
     atomic_init(&budget->peak, 0);
     atomic_init(&budget->refused, 0);
     atomic_init(&budget->allowed, 0);
+    atomic_init(&budget->held, 0);
 }
 
 sdx_status sdx_budget_explain(sdx_budget *budget, sdx_status status, sdx_error *error) {
@@ -69,8 +71,14 @@ sdx_status sdx_budget_explain(sdx_budget *budget, sdx_status status, sdx_error *
     if (!error || error->code != SDX_STATUS_NO_MEMORY) return SDX_STATUS_LIMIT;
     error->code = SDX_STATUS_LIMIT;
     size_t used = strlen(error->message), room = sizeof error->message - used;
-    snprintf(error->message + used, room, "; of %zu bytes that %s %zu are held, %zu more are too many",
-             atomic_load(&budget->allowed), budget->machine ? "the machine has left" : "the limit allows",
-             atomic_load(&budget->used), size);
+    size_t held = atomic_load(&budget->held), allowed = atomic_load(&budget->allowed);
+    if (budget->machine)
+        snprintf(error->message + used, room,
+                 "; %zu bytes beside the %zu that are held pass what the machine has left, %zu", size, held,
+                 allowed);
+    else
+        snprintf(error->message + used, room,
+                 "; %zu bytes beside the %zu that are held pass the limit max_memory, %zu", size, held,
+                 allowed);
     return SDX_STATUS_LIMIT;
 }

@@ -14,7 +14,7 @@ typedef struct sdx_budget {
     bool machine; /* no limit was given: what the machine has left is one */
     atomic_size_t used, peak;
     atomic_size_t refused; /* bytes of the last request that was too much; 0: none */
-    atomic_size_t allowed; /* bytes that there were in all, or were left, for it */
+    atomic_size_t allowed, held; /* then: bytes that there were in all, or were left; that were in use */
 } sdx_budget;
 
 /* `under` must stay. A limit of 0 stands for what the machine has, where under is the default allocator:

@@ -27,7 +27,7 @@ sdx_limits sdx_limits_over(const sdx_limits *base, const sdx_limits *given) {
 
 sdx_status sdx_module_in_time(const sdx_module *module, sdx_error *error) {
     if (!sdx_watch_late(&module->watch)) return SDX_STATUS_OK;
-    return sdx_fail(error, SDX_STATUS_LIMIT, "it takes longer than the limit max_time_ms, %llu",
+    return sdx_fail(error, SDX_STATUS_LIMIT, "preparing the model takes longer than the limit max_time_ms, %llu",
                     (unsigned long long)module->limits.max_time_ms);
 }
 

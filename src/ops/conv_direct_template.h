@@ -104,7 +104,7 @@ static void LOCAL(planes)(const job *j, size_t first, size_t end, void *memory) 
         T bias = j->bias ? ((const T *)j->bias)[p % maps] : 0;
         T *out = (T *)j->y + p * w->out_count;
         int64_t at[SDX_MAX_RANK] = {0};
-        for (size_t r = 0; r < rows; r++, out += width) {
+        for (size_t r = 0; r < rows && !sdx_watch_work(0); r++, out += width) {
             int64_t row = 0;
             for (int32_t a = 0; a < w->rank - 1; a++)
                 row = row * j->extent[a] + at[a] * w->stride[a];

@@ -43,7 +43,7 @@ static void LOCAL(argmax)(void *arg, size_t begin, size_t end) {
     for (size_t p = begin; p < end; p++) {
         const T *plane = (const T *)job->x + p * w->in_count;
         int64_t at[SDX_MAX_RANK] = {0};
-        for (size_t i = p * w->out_count; i < (p + 1) * w->out_count; i++) {
+        for (size_t i = p * w->out_count; i < (p + 1) * w->out_count && !sdx_watch_work(0); i++) {
             T best;
             LOCAL(argmax_one)(job, at, plane, &best, &job->indices[i]);
             if (job->indices[i] >= 0) job->indices[i] += (int64_t)(p * w->in_count);

@@ -81,7 +81,7 @@ static void LOCAL(planes)(void *arg, size_t begin, size_t end) {
         const T *plane = (const T *)job->x + p * w->in_count;
         T *out = (T *)job->y + p * w->out_count;
         int64_t at[SDX_MAX_RANK] = {0};
-        for (size_t r = 0; r < rows; r++, out += width) {
+        for (size_t r = 0; r < rows && !sdx_watch_work(0); r++, out += width) {
             LOCAL(row)(job, at, plane, out);
             for (int32_t a = w->rank - 2; a >= 0 && ++at[a] == w->out[a]; a--) at[a] = 0;
         }

@@ -8,18 +8,17 @@ FLOAT, INT64, BOOL, STRING, UINT8, DOUBLE = (TensorProto.FLOAT, TensorProto.INT6
                                              TensorProto.STRING, TensorProto.UINT8,
                                              TensorProto.DOUBLE)
 HUGE = 17 << 28          # elements of float32 in 17 GB
-ALL = ("run", "plan", "inspect", "pack")
-UNRUN = ("plan", "inspect", "pack")
 BOMBS = []
 
 
-def bomb(stops, *ops, options=(), default=False, finishes=()):
+def bomb(stops, *ops, options=(), default=False, finishes=False):
     """stops: what does, "memory", "time" or "load" (the limits of loading). ops: the operators, one of which the
-    message must name; none: any message does. default: without any option it is refused too. finishes:
-    the commands that may come to an end without harm."""
+    message must name; none: any message does. default: a run without any option is refused too. finishes: a
+    run may come to an end without harm. The commands that only look at a model always may, unless
+    loading stops them."""
     def keep(make):
         BOMBS.append({"name": make.__name__, "make": make, "stops": stops, "ops": ops,
-                      "options": list(options), "default": default, "finishes": list(finishes)})
+                      "options": list(options), "default": default, "finishes": finishes})
         return make
     return keep
 

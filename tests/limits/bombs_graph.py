@@ -2,8 +2,7 @@
 import numpy as np
 from onnx import helper
 
-from bomb import (ALL, BOOL, DOUBLE, FLOAT, HUGE, INT64, STRING, UINT8, UNRUN, OPSET, array, bomb, info, loop,
-                  loop_body, one, save)
+from bomb import FLOAT, OPSET, UINT8, array, bomb, info, one, save
 
 # ---- functions, branches, expressions -----------------------------------------------------------
 
@@ -54,7 +53,7 @@ def symbolic(nodes, constants, shape):
     return save(nodes, constants, inputs=[info("x", FLOAT, shape)])
 
 
-@bomb("memory", finishes=ALL, options=["--dim", "a=1", "--dim", "b=1"])
+@bomb("memory", finishes=True, options=["--dim", "a=1", "--dim", "b=1"])
 def products_of_sums():
     """A size that is multiplied by itself plus something, again and again: expanded, its terms double."""
     nodes = [helper.make_node("Shape", ["x"], ["s0"])]
@@ -68,7 +67,7 @@ def products_of_sums():
     return symbolic(nodes, [array("zero", [0]), array("one", [1])], ["a", "b"])
 
 
-@bomb("memory", finishes=ALL, options=["--dim", "a=2", "--dim", "b=2"])
+@bomb("memory", finishes=True, options=["--dim", "a=2", "--dim", "b=2"])
 def quotients_of_products():
     nodes = [helper.make_node("Shape", ["x"], ["s0"])]
     for i in range(40):
@@ -82,7 +81,7 @@ def quotients_of_products():
     return symbolic(nodes, [array("zero", [0]), array("one", [1]), array("seven", [7])], ["a", "b"])
 
 
-@bomb("memory", finishes=ALL, options=["--dim", "a=1", "--dim", "b=1"])
+@bomb("memory", finishes=True, options=["--dim", "a=1", "--dim", "b=1"])
 def shapes_that_double():
     """Concat and Reshape in turn; the sizes are sums of sums."""
     nodes, last = [], "x"
@@ -95,7 +94,7 @@ def shapes_that_double():
     return symbolic(nodes, [array("shape", [-1, 2])], ["a", "b"])
 
 
-@bomb("time", finishes=ALL, options=["--dim", "a=1"])
+@bomb("time", finishes=True, options=["--dim", "a=1"])
 def powers_of_a_size():
     nodes, last = [helper.make_node("Shape", ["x"], ["s"])], "s"
     for i in range(200):
@@ -110,7 +109,7 @@ def powers_of_a_size():
 
 # ---- constant folding -----------------------------------------------------------------------
 
-@bomb("memory", finishes=["inspect"])
+@bomb("memory")
 def folding_many_small():
     """Results of 64 KB each, 4,000 of them: each may be folded, all together not."""
     nodes = []
@@ -124,7 +123,7 @@ def folding_many_small():
                         array("s", [1 << 14])], inputs=[info("i", FLOAT, [1 << 14])])
 
 
-@bomb("memory", "Concat", "Mul", "Add", options=["--random", "1"], finishes=["inspect"])
+@bomb("memory", "Concat", "Mul", "Add")
 def folding_chain():
     """Each result is twice the one before, which a folder may take for modest growth."""
     nodes, last = [], "x"
@@ -136,7 +135,7 @@ def folding_chain():
     return save(nodes, [array("x", [1], np.float32)], inputs=[info("i", FLOAT, [1])])
 
 
-@bomb("time", finishes=["inspect"])
+@bomb("time")
 def folding_slow():
     """Constants alone, and minutes of work: a product that is taken again and again."""
     nodes, last = [], "w"
@@ -148,7 +147,7 @@ def folding_slow():
     return save(nodes, [array("w", np.ones((250, 250)), np.uint8)])
 
 
-@bomb("time", finishes=["inspect", "pack", "plan"])
+@bomb("time")
 def folding_one_slow_node():
     """One product of constants that takes seconds."""
     return save([helper.make_node("Conv", ["w", "v"], ["y0"], name="n"),

@@ -2,18 +2,17 @@
 import numpy as np
 from onnx import helper
 
-from bomb import (ALL, BOOL, DOUBLE, FLOAT, HUGE, INT64, STRING, UINT8, UNRUN, OPSET, array, bomb, info, loop,
-                  loop_body, one, save)
+from bomb import BOOL, FLOAT, INT64, OPSET, STRING, UINT8, array, bomb, info, loop, loop_body, one, save
 
 # ---- rounds -----------------------------------------------------------------------------------
 
-@bomb("time", "Loop", "Identity", "Add", finishes=UNRUN)
+@bomb("time", "Loop", "Identity", "Add")
 def loop_of_2_to_62_rounds():
     body = loop_body([helper.make_node("Add", ["v", "v"], ["v2"], name="t")], "v2", FLOAT, shape=[])
     return loop(body, array("x", 1, np.float32))
 
 
-@bomb("memory", "Loop", "Add", finishes=UNRUN)
+@bomb("memory", "Loop", "Add")
 def loop_that_stacks():
     body = loop_body([helper.make_node("Identity", ["v"], ["v2"], name="t"),
                       helper.make_node("Add", ["v", "v"], ["w"], name="a")], "v2", FLOAT,
@@ -34,13 +33,13 @@ def nested(levels, inner=0):
                              [info(f"c{inner}", BOOL, []), info(f"v{inner}", FLOAT, [])])
 
 
-@bomb("time", finishes=UNRUN)
+@bomb("time")
 def nested_loops():
     return save([helper.make_node("Loop", ["m", ""], ["y"], body=nested(8), name="n")],
                 [array("m", 1 << 20), array("one", 1, np.float32)])
 
 
-@bomb("time", finishes=UNRUN)
+@bomb("time")
 def scan_in_loop():
     inner = helper.make_graph([helper.make_node("Add", ["s", "e"], ["s2"], name="a"),
                                helper.make_node("Mul", ["s", "e"], ["o"], name="m")], "scan",
@@ -53,7 +52,7 @@ def scan_in_loop():
                 [array("m", 1 << 62), array("one", 1, np.float32), array("s", [1 << 16])])
 
 
-@bomb("time", "Scan", "Add", "Identity", finishes=UNRUN)
+@bomb("time", "Scan", "Add", "Identity")
 def scan_of_many():
     inner = helper.make_graph([helper.make_node("Add", ["s", "e"], ["s2"], name="a")], "scan",
                               [info("s", FLOAT, []), info("e", UINT8, [])], [info("s2", FLOAT, [])])
@@ -76,41 +75,41 @@ def long(op, sizes, inputs=None, more=(), outputs=("y",), opset=OPSET, **attrs):
                 opset=opset)
 
 
-@bomb("time", "MatMul", finishes=UNRUN)
+@bomb("time", "MatMul")
 def long_matmul():
     return long("MatMul", [[4000, 6000], [6000, 4000]])
 
 
-@bomb("time", "Gemm", finishes=UNRUN)
+@bomb("time", "Gemm")
 def long_gemm_of_doubles():
     return save([helper.make_node("Expand", ["v", "s"], ["e"]),
                  helper.make_node("Gemm", ["e", "e"], ["y"], name="n")],
                 [array("v", 1, np.float64), array("s", [3000, 3000])])
 
 
-@bomb("time", "MatMulInteger", finishes=UNRUN)
+@bomb("time", "MatMulInteger")
 def long_matmul_integer():
     return save([helper.make_node("Expand", ["v", "s"], ["e"]),
                  helper.make_node("MatMulInteger", ["e", "e"], ["y"], name="n")],
                 [array("v", 1, np.uint8), array("s", [3000, 3000])])
 
 
-@bomb("time", "Conv", finishes=UNRUN)
+@bomb("time", "Conv")
 def long_conv():
     return long("Conv", [[1, 16, 400, 400], [16, 16, 101, 101]], pads=[50] * 4)
 
 
-@bomb("time", "Conv", finishes=UNRUN)
+@bomb("time", "Conv")
 def long_conv_in_one_dimension():
     return long("Conv", [[1, 1, 1 << 20], [1, 1, 1 << 18]])
 
 
-@bomb("time", "ConvTranspose", finishes=UNRUN)
+@bomb("time", "ConvTranspose")
 def long_conv_transpose():
     return long("ConvTranspose", [[1, 8, 200, 200], [8, 8, 301, 301]])
 
 
-@bomb("time", "ConvInteger", finishes=UNRUN)
+@bomb("time", "ConvInteger")
 def long_conv_integer():
     return save([helper.make_node("Expand", ["v", "s"], ["e"]),
                  helper.make_node("Expand", ["v", "t"], ["w"]),
@@ -119,7 +118,7 @@ def long_conv_integer():
                  array("t", [4, 4, 101, 101])])
 
 
-@bomb("time", "DeformConv", finishes=UNRUN)
+@bomb("time", "DeformConv")
 def long_deform_conv():
     return save([helper.make_node("Expand", ["v", s], [e]) for s, e in
                  (("s", "x"), ("t", "w"), ("u", "o"))] +
@@ -128,52 +127,52 @@ def long_deform_conv():
                  array("t", [256, 64, 11, 11]), array("u", [1, 242, 320, 320])])
 
 
-@bomb("time", "MaxPool", finishes=UNRUN)
+@bomb("time", "MaxPool")
 def long_pool():
     return long("MaxPool", [[1, 1, 3000, 3000]], kernel_shape=[1500, 1500])
 
 
-@bomb("time", "AveragePool", finishes=UNRUN)
+@bomb("time", "AveragePool")
 def long_average_pool():
     return long("AveragePool", [[1, 1, 3000, 3000]], kernel_shape=[1500, 1500])
 
 
-@bomb("time", "LpPool", finishes=UNRUN)
+@bomb("time", "LpPool")
 def long_lp_pool():
     return long("LpPool", [[1, 1, 3000, 3000]], kernel_shape=[1500, 1500])
 
 
-@bomb("time", "Einsum", finishes=UNRUN)
+@bomb("time", "Einsum")
 def long_einsum():
     return long("Einsum", [[3000, 3000]] * 2, equation="ij,ik->jk")
 
 
-@bomb("time", "Einsum", finishes=UNRUN)
+@bomb("time", "Einsum")
 def long_einsum_of_three():
     return long("Einsum", [[1500, 40]] * 3, equation="ia,ja,ka->ij")
 
 
-@bomb("time", "Einsum", finishes=UNRUN)
+@bomb("time", "Einsum")
 def long_einsum_of_integers():
     return save([helper.make_node("Expand", ["v", "s"], ["e"]),
                  helper.make_node("Einsum", ["e", "e"], ["y"], name="n", equation="ij,kj->ik")],
                 [array("v", 1), array("s", [2500, 2500])])
 
 
-@bomb("time", "TopK", finishes=ALL)
+@bomb("time", "TopK", finishes=True)
 def long_top_k():
     return save([helper.make_node("RandomNormal", [], ["x"], shape=[32 << 20]),
                  helper.make_node("TopK", ["x", "k"], ["y", "i"], name="n")],
                 [array("k", [4 << 20])])
 
 
-@bomb("time", "Unique", finishes=ALL)
+@bomb("time", "Unique", finishes=True)
 def long_unique():
     return save([helper.make_node("RandomNormal", [], ["x"], shape=[16 << 20]),
                  helper.make_node("Unique", ["x"], ["y"], name="n")], [])
 
 
-@bomb("time", "NonMaxSuppression", finishes=UNRUN)
+@bomb("time", "NonMaxSuppression")
 def long_nms():
     return save([helper.make_node("RandomUniform", [], ["b"], shape=[1, 1 << 17, 4]),
                  helper.make_node("RandomUniform", [], ["s"], shape=[1, 4, 1 << 17]),
@@ -181,7 +180,7 @@ def long_nms():
                 [array("m", 1 << 17), array("i", 0.9999, np.float32)])
 
 
-@bomb("time", "ScatterND", finishes=ALL)
+@bomb("time", "ScatterND", finishes=True)
 def long_scatter():
     return save([helper.make_node("Expand", ["o", "s"], ["i"]),
                  helper.make_node("Expand", ["v", "t"], ["u"]),
@@ -190,30 +189,30 @@ def long_scatter():
                  array("t", [4 << 20]), array("x", [0, 0], np.float32)])
 
 
-@bomb("time", "Det", finishes=UNRUN)
+@bomb("time", "Det")
 def long_det():
     return save([helper.make_node("RandomNormal", [], ["x"], shape=[3000, 3000]),
                  helper.make_node("Det", ["x"], ["y"], name="n")])
 
 
-@bomb("time", "DFT", finishes=ALL)
+@bomb("time", "DFT", finishes=True)
 def long_dft():
     """A length that is prime."""
     return long("DFT", [[1, 10000019, 1]], ["e0", "", "axis"], [array("axis", 1)], opset=20)
 
 
-@bomb("time", "STFT", finishes=UNRUN)
+@bomb("time", "STFT")
 def long_stft():
     return long("STFT", [[20000, 1024, 1]], ["e0", "step", "", "length"],
                 [array("step", 509), array("length", 509)])
 
 
-@bomb("time", "LSTM", finishes=UNRUN)
+@bomb("time", "LSTM")
 def long_lstm():
     return long("LSTM", [[60000, 1, 2], [1, 2048, 2], [1, 2048, 512]], hidden_size=512)
 
 
-@bomb("time", "RoiAlign", finishes=UNRUN)
+@bomb("time", "RoiAlign")
 def long_roi_align():
     return save([helper.make_node("RoiAlign", ["x", "r", "b"], ["y"], name="n", output_height=64,
                                   output_width=64, sampling_ratio=4096)],
@@ -221,17 +220,17 @@ def long_roi_align():
                  array("r", [[0, 0, 7, 7]], np.float32), array("b", [0])])
 
 
-@bomb("time", "Attention", finishes=UNRUN)
+@bomb("time", "Attention")
 def long_attention():
     return long("Attention", [[1, 1, 30000, 64]] * 3, opset=23)
 
 
-@bomb("time", "LRN", finishes=UNRUN)
+@bomb("time", "LRN")
 def long_lrn():
     return long("LRN", [[1, 10000, 20, 20]], size=9999)
 
 
-@bomb("time", "TfIdfVectorizer", finishes=UNRUN)
+@bomb("time", "TfIdfVectorizer")
 def long_tfidf():
     return save([helper.make_node("Expand", ["v", "s"], ["e"]),
                  helper.make_node("TfIdfVectorizer", ["e"], ["y"], name="n", mode="TF",
@@ -240,14 +239,14 @@ def long_tfidf():
                 [array("v", 1), array("s", [1 << 20])])
 
 
-@bomb("time", "Resize", finishes=UNRUN)
+@bomb("time", "Resize")
 def long_resize():
     """Each output is the mean of the whole input."""
     return long("Resize", [[1, 1, 4000, 4000]], ["e0", "", "", "sizes"], [array("sizes", [1, 1, 3999, 3999])],
                 mode="cubic", antialias=1)
 
 
-@bomb("time", "ScatterElements", finishes=ALL)
+@bomb("time", "ScatterElements", finishes=True)
 def long_scatter_elements():
     return save([helper.make_node("Expand", ["o", "s"], ["i"]), helper.make_node("Expand", ["v", "s"], ["u"]),
                  helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], name="n", reduction="mul")],
@@ -255,7 +254,7 @@ def long_scatter_elements():
                  array("x", [0, 0], np.float32)])
 
 
-@bomb("time", "StringNormalizer", finishes=ALL)
+@bomb("time", "StringNormalizer", finishes=True)
 def long_normalizer():
     text = helper.make_tensor("x", STRING, [1], [b"a" * 100])
     return save([helper.make_node("Expand", ["x", "s"], ["e"]),
@@ -263,7 +262,7 @@ def long_normalizer():
                                   stopwords=["b" * 100] * 1000)], [text, array("s", [1 << 18])])
 
 
-@bomb("time", "RegexFullMatch", finishes=UNRUN)
+@bomb("time", "RegexFullMatch")
 def long_regex():
     """No text takes long enough to be refused, all together do."""
     text = helper.make_tensor("x", STRING, [1], [b"a" * 20 + b"b"])
@@ -272,27 +271,27 @@ def long_regex():
                 [text, array("s", [1 << 16])])
 
 
-@bomb("time", "GRU", finishes=UNRUN)
+@bomb("time", "GRU")
 def long_gru():
     return long("GRU", [[60000, 1, 2], [1, 1536, 2], [1, 1536, 512]], hidden_size=512)
 
 
-@bomb("time", "MaxPool", finishes=UNRUN)
+@bomb("time", "MaxPool")
 def long_pool_with_indices():
     return long("MaxPool", [[1, 1, 2000, 2000]], outputs=["y", "i"], kernel_shape=[1000, 1000])
 
 
-@bomb("time", "MaxPool", finishes=UNRUN)
+@bomb("time", "MaxPool")
 def long_pool_in_one_dimension():
     return long("MaxPool", [[1, 1, 4 << 20]], kernel_shape=[1 << 20])
 
 
-@bomb("time", "AveragePool", finishes=UNRUN)
+@bomb("time", "AveragePool")
 def long_average_pool_of_channels():
     return long("AveragePool", [[1, 64, 400, 400]], kernel_shape=[200, 200])
 
 
-@bomb("time", "Pow", finishes=UNRUN)
+@bomb("time", "Pow")
 def long_pow_chain():
     nodes, last = [helper.make_node("Expand", ["v", "s"], ["e"])], "e"
     for i in range(3000):
@@ -303,7 +302,7 @@ def long_pow_chain():
                         array("s", [1 << 20])])
 
 
-@bomb("time", "TreeEnsembleRegressor", "SVMRegressor", finishes=UNRUN)
+@bomb("time", "TreeEnsembleRegressor", "SVMRegressor")
 def long_svm():
     vectors = 200
     return save([helper.make_node("Expand", ["v", "s"], ["e"]),

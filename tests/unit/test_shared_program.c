@@ -15,7 +15,7 @@
 #include "sardonyx.h"
 #include "tiny_model.h"
 
-enum { WIDTH = 64, ROWS = 96, LAYERS = 12, CONTEXTS = 4, RUNS = 40 };
+enum { WIDTH = 64, ROWS = 96, LAYERS = 12, CONTEXTS = 8, RUNS = 30 };
 
 typedef struct runner {
     const sdx_program *program;
