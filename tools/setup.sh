@@ -12,6 +12,7 @@ Usage: tools/setup.sh GROUP..
   peers    .venv-peers with the engines of tools/requirements-peers.txt that
            bench/peers compares with; goes on without those that cannot be had
   afl      AFL++, for `make fuzz-afl`
+  valgrind valgrind, for `make valgrind`
   neon     cross compiler and emulator for 64-bit ARM, for `make neon`
   test     build, python and torch, clang with its sanitizer runtime, and, where the
            system has them, neon, Chromium and the test data of an older ONNX
@@ -162,6 +163,7 @@ for group in "$@"; do
     peers) packages+=("${python_packages[@]}") need_peers=1 ;;
     torch) packages+=("${torch_packages[@]}") ;;
     afl) packages+=("${afl_packages[@]}") ;;
+    valgrind) packages+=(valgrind=valgrind) ;;
     neon) packages+=("${neon_packages[@]}") ;;
     test)
         packages+=("${build_packages[@]}" "${python_packages[@]}"

@@ -194,7 +194,8 @@ static void run_block(const attention_job *job, size_t t, char *slot) {
 static void run_slots(void *arg, size_t begin, size_t end) {
     const attention_job *job = arg;
     for (size_t s = begin; s < end; s++)
-        for (size_t t = s; t < job->tasks; t += job->slots)
+        for (size_t t = s; t < job->tasks && !sdx_watch_work(SDX_ATT_ROWS * job->total);
+             t += job->slots)
             run_block(job, t, job->scratch + s * job->slot_bytes);
 }
 

@@ -247,7 +247,7 @@ static void run_task(const job *j, size_t task, float *slot) {
 static void run_slots(void *arg, size_t begin, size_t end) {
     const job *j = arg;
     for (size_t s = begin; s < end; s++)
-        for (size_t task = s; task < j->heads * j->chunks; task += j->slots)
+        for (size_t task = s; task < j->heads * j->chunks && !sdx_watch_work(1 << 14); task += j->slots)
             run_task(j, task, j->scratch + s * j->slot_floats);
 }
 

@@ -57,7 +57,7 @@ static void det_slots(void *arg, size_t begin, size_t end) {
     size_t each = job->n * job->n;
     for (size_t slot = begin; slot < end; slot++) {
         double *matrix = job->work + slot * each;
-        for (size_t i = slot; i < job->out->count; i += SLOTS) {
+        for (size_t i = slot; i < job->out->count && !sdx_watch_work(each); i += SLOTS) {
             for (size_t k = 0; k < each; k++) matrix[k] = sdx_tensor_double(job->in, i * each + k);
             double value = determinant(matrix, job->n);
             void *data = job->out->data;

@@ -153,7 +153,7 @@ static void make_points(point *points, size_t bins, size_t grid, double start, d
             const T *in = (const T *)j->x->data + (j->image * channels + c) * plane;              \
             T *out = (T *)j->y->data + (j->roi * channels + c) * height * width;                  \
             for (size_t h = 0; h < height; h++)                                                   \
-                for (size_t w = 0; w < width; w++)                                                \
+                for (size_t w = 0; w < width && !sdx_watch_work(8 * j->grid_h * j->grid_w); w++)  \
                     *out++ = f##_bin(j, in, j->rows + h * j->grid_h, j->columns + w * j->grid_w); \
         }                                                                                         \
     }

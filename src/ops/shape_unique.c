@@ -66,7 +66,7 @@ static int order_strings(const void *rows, size_t width, size_t a, size_t b) {
 static size_t *sort_rows(const void *rows, size_t width, size_t count, row_order order,
                          size_t *index, size_t *spare) {
     for (size_t i = 0; i < count; ++i) index[i] = i;
-    for (size_t run = 1; run < count; run *= 2) {
+    for (size_t run = 1; run < count && !sdx_watch_work(8 * count); run *= 2) {
         for (size_t begin = 0; begin < count; begin += 2 * run) {
             const size_t middle = count - begin < run ? count : begin + run;
             const size_t end = count - begin < 2 * run ? count : begin + 2 * run;

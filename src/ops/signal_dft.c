@@ -129,7 +129,8 @@ static void dft_slots(void *arg, size_t begin, size_t end) {
     const dft_job *job = arg;
     for (size_t slot = begin; slot < end; slot++) {
         void *line = job->lines_memory + slot * sdx_fft_line_bytes(&job->fft);
-        for (size_t l = slot; l < job->lines; l += SDX_FFT_SLOTS) {
+        for (size_t l = slot; l < job->lines && !sdx_watch_work(8 * job->fft.length);
+             l += SDX_FFT_SLOTS) {
             size_t outer = l / job->inner, inner = l % job->inner;
             load_line(job, (outer * job->in_line * job->inner + inner) * job->in_parts, line);
             sdx_fft_run(&job->fft, line, job->inverse);
@@ -250,7 +251,8 @@ static void stft_slots(void *arg, size_t begin, size_t end) {
     size_t total = (size_t)job->out->dims[0] * job->frames;
     for (size_t slot = begin; slot < end; slot++) {
         void *line = job->lines_memory + slot * sdx_fft_line_bytes(&job->fft);
-        for (size_t f = slot; f < total; f += SDX_FFT_SLOTS) {
+        for (size_t f = slot; f < total && !sdx_watch_work(8 * job->fft.length);
+             f += SDX_FFT_SLOTS) {
             size_t first = f / job->frames * job->samples + f % job->frames * job->step;
             for (size_t k = 0; k < job->fft.length; k++) {
                 size_t at = (first + k) * job->parts;

@@ -51,7 +51,7 @@ static sdx_status match_all(sdx_call *call, pcre2_match_data *data) {
     const regex_params *p = call->params;
     const sdx_tensor *in = sdx_in(call, 0);
     uint8_t *out = sdx_out(call, 0)->data;
-    for (size_t i = 0; i < in->count; i++) {
+    for (size_t i = 0; i < in->count && !sdx_watch_work(1 << 16); i++) {
         const sdx_string *text = (const sdx_string *)in->data + i;
         const int found = pcre2_match(p->code, (PCRE2_SPTR)(text->size ? text->data : ""),
                                       text->size, 0, 0, data, NULL);

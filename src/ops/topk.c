@@ -163,7 +163,7 @@ static void topk_slots(void *arg, size_t begin, size_t end) {
     size_t size = sdx_dtype_size(job->in->dtype);
     for (size_t slot = begin; slot < end; slot++) {
         ranked *heap = job->heaps + slot * job->k;
-        for (size_t c = slot; c < job->columns; c += SLOTS) {
+        for (size_t c = slot; c < job->columns && !sdx_watch_work(job->axis); c += SLOTS) {
             size_t outer = c / job->inner, inner = c % job->inner;
             size_t from = outer * job->axis * job->inner + inner;
             size_t to = outer * job->k * job->inner + inner;

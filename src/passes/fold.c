@@ -9,13 +9,14 @@
 #define LARGEST ((size_t)16 << 20) /* bytes of one result */
 #define FREE ((size_t)64 << 10)    /* up to here a result may be as large as it likes … */
 #define GROWTH 4                   /* … beyond, so many times its inputs */
-#define TOTAL ((size_t)256 << 20)  /* of all results of one pass */
+#define TOTAL ((size_t)256 << 20)  /* of all results of one pass … */
+#define SHARE 8                    /* … but no more than this part of the limit on memory */
 
 typedef struct folder {
     sdx_rewrite *r;
     sdx_host host;
     sdx_arena memory; /* for one node */
-    size_t total;
+    size_t total, most; /* bytes of all results, so far and at most */
 } folder;
 
 static bool never(sdx_host *host) {
@@ -98,7 +99,7 @@ static bool make_outputs(folder *f, const sdx_node *node, const sdx_infer_out *i
             if ((uint64_t)dims[i] > SIZE_MAX || !sdx_size_mul(bytes, (size_t)dims[i], &bytes))
                 return false;
         }
-        if (bytes > allowed || f->total + bytes > TOTAL) return false;
+        if (bytes > allowed || bytes > f->most - f->total) return false;
         f->total += bytes;
         if (sdx_value_alloc_tensor(f->host.heap, info[o].type.dtype, info[o].type.rank, dims,
                                    &out[o], NULL) != SDX_STATUS_OK)
@@ -169,6 +170,8 @@ static void fold_node(folder *f, sdx_id id) {
 sdx_status sdx_pass_fold(sdx_rewrite *r) {
     folder f = {.r = r, .host = {.heap = r->module->allocator, .max_rounds = 1,
                                  .cancelled = never}};
+    const uint64_t share = r->module->limits.max_memory / SHARE;
+    f.most = share && share < TOTAL ? (size_t)share : TOTAL;
     const sdx_watch *outer = sdx_watch_set(&r->module->watch);
     sdx_status status = SDX_STATUS_OK;
     for (size_t g = 0; g < r->module->graphs.count; g++) {

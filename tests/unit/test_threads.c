@@ -468,6 +468,39 @@ static void test_quota_v1(void **state) {
     assert_true(sdx_cgroup_cpus(path) == UINT32_MAX); /* a root too long for any buffer */
 }
 
+static void test_machine_memory(void **state) {
+    (void)state;
+    uint64_t total, left;
+    sdx_machine_memory(root, &total, &left);
+    assert_true(total == UINT64_MAX && left == UINT64_MAX); /* nothing there */
+    write_file("proc/meminfo", "MemTotal:       2000 kB\nMemFree:         10 kB\nMemAvailable:   1500 kB\n");
+    sdx_machine_memory(root, &total, &left);
+    assert_true(total == 2000 << 10 && left == 1500 << 10);
+    /* Version 2: the group, and the one around it. Pages of files that may go count as left. */
+    write_file("proc/self/cgroup", "0::/a/b\n");
+    write_file("sys/fs/cgroup/a/b/memory.max", "max\n");
+    write_file("sys/fs/cgroup/a/memory.max", "1000000\n");
+    write_file("sys/fs/cgroup/a/memory.current", "700000\n");
+    sdx_machine_memory(root, &total, &left);
+    assert_true(total == 1000000 && left == 300000);
+    write_file("sys/fs/cgroup/a/memory.stat", "anon 5\nfile 9\ninactive_file 200000\n");
+    sdx_machine_memory(root, &total, &left);
+    assert_true(total == 1000000 && left == 500000);
+    write_file("sys/fs/cgroup/a/memory.current", "1300000\n"); /* more than allowed: nothing is left */
+    sdx_machine_memory(root, &total, &left);
+    assert_true(left == 0);
+    /* Version 1. */
+    write_file("proc/self/cgroup", "9:memory:/docker\n2:cpu:/\n");
+    write_file("sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "800000\n");
+    write_file("sys/fs/cgroup/memory/docker/memory.usage_in_bytes", "500000\n");
+    write_file("sys/fs/cgroup/memory/docker/memory.stat", "inactive_file 7\ntotal_inactive_file 100000\n");
+    sdx_machine_memory(root, &total, &left);
+    assert_true(total == 800000 && left == 400000);
+    write_file("sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "9223372036854771712\n"); /* none */
+    sdx_machine_memory(root, &total, &left);
+    assert_true(total == 2000 << 10 && left == 1500 << 10);
+}
+
 static void test_cache_bytes(void **state) {
     (void)state;
     assert_int_equal(sdx_cache_bytes(root), 4 << 20); /* nothing there */
@@ -505,6 +538,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_quota_v2, new_root, drop_root),
         cmocka_unit_test_setup_teardown(test_quota_v1, new_root, drop_root),
         cmocka_unit_test_setup_teardown(test_cache_bytes, new_root, drop_root),
+        cmocka_unit_test_setup_teardown(test_machine_memory, new_root, drop_root),
         cmocka_unit_test(test_usable_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
