@@ -19,6 +19,7 @@ static const option options[] = {
 const char limits_help[] =
     "\nlimits, for models that nobody trusts (over one: exit code 1):\n"
     "  --max-memory BYTES  that a model, a program or a run may hold, such as 64M or 2G\n"
+    "                      (default: what the machine or the control group has left)\n"
     "  --max-time SECONDS  of loading, of making the program, of each run\n"
     "  --max-nodes N       in the model, functions written out (default 4000000)\n"
     "  --max-depth N       of graphs, functions and messages inside one another (default 64)\n";
