@@ -1,6 +1,6 @@
 /* fold.c - pass: runs nodes whose inputs are all constants, once, while the program is made. A result may
  * be much larger than what it comes from (an Expand, a ConstantOfShape), so there is a budget. A node that
- * fails here stays: it may never be reached, and else says so when it is run. */
+ * fails here stays, unless memory ran out: it may never be reached, and else says so when it is run. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -17,11 +17,21 @@ typedef struct folder {
     sdx_host host;
     sdx_arena memory; /* for one node */
     size_t total, most; /* bytes of all results, so far and at most */
+    bool no_memory; /* ends the pass: results must not depend on how much memory there was */
 } folder;
 
 static bool never(sdx_host *host) {
     (void)host;
     return false;
+}
+
+static bool no_memory(folder *f) {
+    f->no_memory = true;
+    return false;
+}
+
+static bool failed(folder *f, sdx_status status) {
+    return status == SDX_STATUS_NO_MEMORY ? no_memory(f) : false;
 }
 
 static bool is_plain(sdx_dtype dtype) {
@@ -65,7 +75,7 @@ static bool make_inputs(folder *f, const sdx_node *node, sdx_value *values, sdx_
             return false;
         if (!sdx_const_in_place(constant)) {
             data = sdx_arena_alloc_aligned(&f->memory, size + 1, SDX_CACHE_LINE);
-            if (!data) return false;
+            if (!data) return no_memory(f);
             if (constant->count) sdx_const_decode(constant, data);
         }
         atomic_init(&values[i].references, 1);
@@ -101,9 +111,9 @@ static bool make_outputs(folder *f, const sdx_node *node, const sdx_infer_out *i
         }
         if (bytes > allowed || bytes > f->most - f->total) return false;
         f->total += bytes;
-        if (sdx_value_alloc_tensor(f->host.heap, info[o].type.dtype, info[o].type.rank, dims,
-                                   &out[o], NULL) != SDX_STATUS_OK)
-            return false;
+        sdx_status status = sdx_value_alloc_tensor(f->host.heap, info[o].type.dtype,
+                                                   info[o].type.rank, dims, &out[o], NULL);
+        if (status != SDX_STATUS_OK) return failed(f, status);
     }
     return true;
 }
@@ -120,11 +130,11 @@ static bool run_body(folder *f, const sdx_node *node, sdx_value **in, sdx_value 
         if (scratch_bytes > GROWTH * LARGEST) return false;
         call.scratch = sdx_call_temp(&call, scratch_bytes, 1);
         call.scratch_bytes = scratch_bytes;
-        if (!call.scratch) return false;
+        if (!call.scratch) return no_memory(f);
     }
     sdx_status status = node->op->def->run(&call);
     sdx_call_temp_free(&call, call.scratch);
-    return status == SDX_STATUS_OK;
+    return status == SDX_STATUS_OK || failed(f, status);
 }
 
 /* Shapes, memory, body. `out` may hold values even where it fails. */
@@ -139,11 +149,12 @@ static bool compute(folder *f, const sdx_node *node, sdx_value **out) {
                              .out_info = sdx_arena_array(memory, outs, sizeof(sdx_infer_out)),
                              .in_dims = sdx_arena_array(memory, ins, sizeof *shapes.in_dims)};
     if (!values || !in || !wanted || !shapes.in_info || !shapes.out_info || !shapes.in_dims)
-        return false;
+        return no_memory(f);
     if (!make_inputs(f, node, values, in, &bytes)) return false;
     sdx_error error;
     sdx_error_clear(&error);
-    if (sdx_infer_run(&shapes, &error) != SDX_STATUS_OK) return false;
+    sdx_status status = sdx_infer_run(&shapes, &error);
+    if (status != SDX_STATUS_OK) return failed(f, status);
     if (!make_outputs(f, node, shapes.out_info, bytes, out)) return false;
     for (uint32_t o = 0; o < node->output_count; o++) wanted[o] = node->outputs[o] != SDX_NONE;
     return run_body(f, node, in, out, wanted, shapes.scratch_bytes);
@@ -154,7 +165,7 @@ static void fold_node(folder *f, sdx_id id) {
     const sdx_node node = *sdx_node_at(r->module, id); /* a copy: tables may move */
     sdx_arena_init(&f->memory, r->module->allocator, 0);
     sdx_value **out = sdx_arena_array(&f->memory, (size_t)node.output_count + 1, sizeof *out);
-    bool good = out && compute(f, &node, out);
+    bool good = out ? compute(f, &node, out) : no_memory(f);
     sdx_rewrite_at(r, id);
     for (uint32_t o = 0; out && o < node.output_count; o++) {
         if (good && out[o] && out[o]->kind == SDX_KIND_TENSOR) {
@@ -165,6 +176,8 @@ static void fold_node(folder *f, sdx_id id) {
         sdx_value_release(out[o]);
     }
     sdx_arena_free(&f->memory);
+    if (f->no_memory && r->build.status == SDX_STATUS_OK)
+        r->build.status = sdx_fail_memory(r->build.error, 0, "a folded constant");
 }
 
 sdx_status sdx_pass_fold(sdx_rewrite *r) {
