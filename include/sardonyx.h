@@ -202,6 +202,11 @@ SDX_API sdx_status sdx_value_read_pb(const char *path, sdx_kind kind,
 SDX_API sdx_status sdx_value_write_pb(const char *path, const sdx_value *value, const char *name,
                                       sdx_error *error);
 
+/* Every file that this library writes appears whole or not at all, whatever fails or ends the process: the
+ * file that was there stays until then. The same for a caller's bytes, which are on the device on return. */
+SDX_API sdx_status sdx_replace_file(const char *path, const void *bytes, size_t size,
+                                    sdx_error *error);
+
 /* ---- model ------------------------------------------------------------------------------------- */
 
 typedef struct sdx_model sdx_model;

@@ -100,7 +100,9 @@ sdx_status sdx_model_load_file(const char *path, const sdx_load_options *options
     SDX_TRY(create(&checked, &model, error));
     char *folder = checked.external_root ? NULL : folder_of(path);
     bool copy = (checked.flags & SDX_LOAD_COPY) != 0;
-    sdx_status status = sdx_file_open(path, copy, model->allocator, &model->file, error);
+    sdx_status status = folder || checked.external_root
+                            ? sdx_file_open(path, copy, model->allocator, &model->file, error)
+                            : sdx_fail_memory(error, strlen(path), "the model's folder");
     if (status == SDX_STATUS_OK)
         status = build(model, (sdx_span){model->file.data, model->file.size}, &checked,
                        checked.external_root ? checked.external_root : folder, error);

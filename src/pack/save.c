@@ -139,7 +139,7 @@ static sdx_status write_file(sdx_saver *s, const char *path) {
     if (status == SDX_STATUS_OK) status = sdx_save_graph(s);
     if (status == SDX_STATUS_OK) status = sdx_save_constants(s);
     if (status == SDX_STATUS_OK) status = put_index(s, &index);
-    if (status == SDX_STATUS_OK) status = sdx_file_commit(&s->file, s->error);
+    if (status == SDX_STATUS_OK) status = sdx_file_commit(&s->file, true, s->error);
     sdx_file_abandon(&s->file);
     sdx_sink_free(&index);
     return status;
