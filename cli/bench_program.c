@@ -71,7 +71,8 @@ static bool write_script(bench *b, program *p, const char *path, const bench_inp
     }
     text_free(&picture);
     fprintf(file, "run\ta\t1\noutput\t%s\nquit\n", p->results);
-    return fclose(file) == 0;
+    bool good = ferror(file) == 0;
+    return fclose(file) == 0 && good;
 }
 
 static bool prepare_script(bench *b, program *p, size_t number) {

@@ -63,6 +63,7 @@ const option *limits_options(size_t *count);
 bool limits_check(const command *cmd); /* after the options are read; false after a message */
 /* What the command line says, to be given to whatever loads, makes or runs. */
 const sdx_limits *limits_given(void);
+uint32_t load_flags_given(void); /* SDX_LOAD_COPY, or 0 */
 
 /* ---- messages and text: text.c ---- */
 
@@ -77,6 +78,7 @@ void complain(const char *format, ...) CLI_PRINTF(1);
 /* The same with "; see `sardonyx COMMAND --help`"; returns EXIT_USAGE. */
 int usage_error(const command *cmd, const char *format, ...) CLI_PRINTF(2);
 int out_of_memory(void); /* says so; returns the exit code */
+bool text_ran_out(void); /* some text was lost for want of memory, so that what was printed is not all */
 int exit_code(sdx_status status);
 /* Prints the message of a library error, with the file in front where the message does not begin
  * with it (NULL: none); returns the exit code for it. */
@@ -86,6 +88,7 @@ int report_error(const char *file, const sdx_error *error);
 typedef struct text {
     char *data;
     size_t length, capacity;
+    bool failed; /* memory ran out: there is no data until the text is cleared */
 } text;
 void text_clear(text *t);
 void text_add(text *t, const char *format, ...) CLI_PRINTF(2);
@@ -102,6 +105,20 @@ void put_safe(FILE *out, const char *string);
 
 /* The whole file, with a NUL behind its bytes; NULL after a message. */
 char *read_file(const char *path, size_t *size);
+
+/* A file that a command writes: printed into memory, and put in place only when it is whole. */
+typedef struct whole_file {
+    FILE *file;
+    const char *path;
+    char *bytes;
+    size_t size;
+} whole_file;
+bool whole_begin(whole_file *o, const char *path); /* false after a message */
+/* `good`: printing went well. Says what is wrong and returns the exit code. */
+int whole_end(whole_file *o, bool good);
+
+/* While a temporary file has a name, a signal from the keyboard waits: it would leave it behind. */
+void hold_interrupts(bool hold);
 
 /* ---- sizes and inputs: inputs.c ---- */
 

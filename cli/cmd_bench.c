@@ -252,12 +252,6 @@ static void remove_folder(const char *path, int depth) {
 
 typedef bool printer(const bench_results *r, FILE *out);
 
-/* A pipe or a device is written to as it is. */
-static bool may_replace(const char *path) {
-    struct stat there;
-    return stat(path, &there) != 0 || S_ISREG(there.st_mode);
-}
-
 /* Why nothing can be written there, as errno has it; 0 where it can. */
 static int refusal(const char *path) {
     struct stat there;
@@ -278,31 +272,17 @@ static int check_outputs(const bench_options *o) {
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         int reason = paths[i] && strcmp(paths[i], "-") != 0 ? refusal(paths[i]) : 0;
         if (reason == 0) continue;
-        complain("cannot write %s: %s", paths[i], strerror(reason));
+        complain("%s: cannot write: %s", paths[i], strerror(reason));
         return EXIT_BAD_INPUT;
     }
     return EXIT_OK;
 }
 
-/* To a file beside it that takes its name when it is whole: there is never half a file. */
 static int write_file(const bench_results *r, const char *path, printer *print) {
     if (strcmp(path, "-") == 0) return print(r, stdout) ? EXIT_OK : EXIT_BAD_INPUT;
-    bool replaces = may_replace(path);
-    text part = {0};
-    if (replaces) text_add(&part, "%s.%ld.part", path, (long)getpid());
-    else text_add(&part, "%s", path);
-    errno = 0;
-    FILE *file = part.data ? fopen(part.data, "w") : NULL;
-    bool good = file && print(r, file) && fflush(file) == 0 &&
-                (!replaces || fsync(fileno(file)) == 0);
-    if (file && fclose(file) != 0) good = false;
-    if (good && replaces) good = rename(part.data, path) == 0;
-    if (!good) {
-        complain("cannot write %s: %s", path, errno ? strerror(errno) : "no memory");
-        if (part.data && replaces) unlink(part.data);
-    }
-    text_free(&part);
-    return good ? EXIT_OK : EXIT_BAD_INPUT;
+    whole_file file;
+    if (!whole_begin(&file, path)) return EXIT_NO;
+    return whole_end(&file, print(r, file.file));
 }
 
 static int write_results(const bench *b) {
@@ -382,6 +362,7 @@ static int run(int argc, char **argv) {
         }
         if (code == EXIT_OK) code = check_outputs(&b.o);
         if (code == EXIT_OK && b.o.compare) code = baseline_check(b.o.compare);
+        if (code == EXIT_OK) catch_interrupts();
         if (code == EXIT_OK && !make_scratch(&b)) code = EXIT_BAD_INPUT;
     }
     if (good && code == EXIT_OK) {
@@ -393,7 +374,6 @@ static int run(int argc, char **argv) {
         bench_set_text(&b.r, &b.r.title, b.o.title);
         note_command(&b.r, argc, argv);
         machine_describe(&b.r);
-        catch_interrupts();
         code = measure(&b);
         if (code == EXIT_OK) code = report(&b);
     }

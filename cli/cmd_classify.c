@@ -174,7 +174,8 @@ static int choose_batch(classify_session *s, const classify_options *o) {
 static int classify(classify_session *s, const classify_options *o) {
     struct timespec from, to;
     sdx_error error;
-    const sdx_load_options load = {.struct_size = sizeof load, .limits = &s->limits};
+    const sdx_load_options load = {.struct_size = sizeof load, .flags = load_flags_given(),
+                                   .limits = &s->limits};
     clock_gettime(CLOCK_MONOTONIC, &from);
     if (sdx_model_load_file(s->model_file, &load, &s->model, &error) != SDX_STATUS_OK)
         return report_error(s->model_file, &error);

@@ -226,7 +226,8 @@ static int make_program(inspection *in) {
 static int inspect(inspection *in, bool as_json) {
     sdx_error error;
     sdx_load_options load = {.struct_size = sizeof load,
-                             .flags = SDX_LOAD_KEEP_UNSUPPORTED | SDX_LOAD_VERIFY,
+                             .flags = SDX_LOAD_KEEP_UNSUPPORTED | SDX_LOAD_VERIFY |
+                                      load_flags_given(),
                              .limits = limits_given()};
     if (sdx_model_load_file(in->path, &load, &in->model, &error) != SDX_STATUS_OK)
         return report_error(in->path, &error);

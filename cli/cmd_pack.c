@@ -194,7 +194,8 @@ static int pack(pack_run *r) {
     if (stat(path, &from) == 0 && stat(r->output, &to) == 0 && from.st_dev == to.st_dev &&
         from.st_ino == to.st_ino)
         return usage_error(&cmd_pack, "'%s' is the model itself", r->output);
-    sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given()};
+    sdx_load_options load = {.struct_size = sizeof load, .flags = load_flags_given(),
+                             .limits = limits_given()};
     if (sdx_model_load_file(path, &load, &r->model, &error) != SDX_STATUS_OK)
         return report_error(path, &error);
     if (!dims_check(&r->dims, r->model)) return EXIT_USAGE;

@@ -158,12 +158,9 @@ static int run_strategies(plan_session *s, const text_list *names) {
 }
 
 static int write_csv(const plan_session *s, const char *path) {
-    FILE *file = fopen(path, "wb");
-    bool good = file && fwrite(s->csv.data, 1, s->csv.length, file) == s->csv.length;
-    if (file && fclose(file) != 0) good = false;
-    if (good) return EXIT_OK;
-    complain("%s: cannot write: %s", path, strerror(errno));
-    return EXIT_BAD_INPUT;
+    sdx_error error;
+    if (sdx_replace_file(path, s->csv.data, s->csv.length, &error) == SDX_STATUS_OK) return EXIT_OK;
+    return report_error(NULL, &error);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------ */

@@ -305,7 +305,7 @@ static int run_model(run_session *s, const run_options *o) {
     sdx_error error;
     double start = now_ms();
     sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given(),
-                             .flags = o->verify ? SDX_LOAD_VERIFY : 0u};
+                             .flags = (o->verify ? (uint32_t)SDX_LOAD_VERIFY : 0u) | load_flags_given()};
     sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)o->optimize,
                                    .fixed = o->dims.items, .fixed_count = o->dims.count,
                                    .slice = o->slice, .threads = thread_count(o),

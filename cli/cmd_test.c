@@ -123,8 +123,12 @@ static bool pack_model(test_case *t, const sdx_program_options *program,
     const char *folder = getenv("TMPDIR");
     char path[4096];
     snprintf(path, sizeof path, "%s/sardonyx-test-XXXXXX", folder && folder[0] ? folder : "/tmp");
+    hold_interrupts(true);
     int taken = mkstemp(path);
-    if (taken < 0) return fail(t, "no temporary file: %s", strerror(errno));
+    if (taken < 0) {
+        hold_interrupts(false);
+        return fail(t, "no temporary file: %s", strerror(errno));
+    }
     close(taken);
     sdx_load_options verify = *load;
     verify.flags |= SDX_LOAD_VERIFY;
@@ -132,6 +136,7 @@ static bool pack_model(test_case *t, const sdx_program_options *program,
     bool good = sdx_model_pack_file(t->model, program, NULL, path, error) == SDX_STATUS_OK &&
                 sdx_model_load_file(path, &verify, &packed, error) == SDX_STATUS_OK;
     unlink(path);
+    hold_interrupts(false);
     if (!good) return false;
     sdx_model_release(t->model);
     t->model = packed;
@@ -141,7 +146,8 @@ static bool pack_model(test_case *t, const sdx_program_options *program,
 static bool open_model(test_case *t, int optimize, bool packed, sdx_error *error) {
     char *path = model_path(t->folder);
     if (!path) return fail(t, "out of memory");
-    sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given()};
+    sdx_load_options load = {.struct_size = sizeof load, .flags = load_flags_given(),
+                             .limits = limits_given()};
     sdx_program_options program = {.struct_size = sizeof program, .optimize = optimize};
     bool good = sdx_model_load_file(path, &load, &t->model, error) == SDX_STATUS_OK &&
                 (!packed || pack_model(t, &program, &load, error)) &&

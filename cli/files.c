@@ -1,5 +1,7 @@
-/* files.c - whole files into memory, for every command that reads one that is no model. */
+/* files.c - whole files into memory, for every command that reads one that is no model; and whole files out of
+ * memory, for every command that writes one. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,4 +33,34 @@ char *read_file(const char *path, size_t *size) {
     if (file) fclose(file);
     free(bytes);
     return NULL;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------- */
+
+bool whole_begin(whole_file *o, const char *path) {
+    *o = (whole_file){.path = path};
+    o->file = open_memstream(&o->bytes, &o->size);
+    if (!o->file) out_of_memory();
+    return o->file != NULL;
+}
+
+int whole_end(whole_file *o, bool good) {
+    sdx_error error;
+    good = good && ferror(o->file) == 0;
+    good = fclose(o->file) == 0 && good;
+    sdx_status status = SDX_STATUS_OK;
+    if (good) status = sdx_replace_file(o->path, o->bytes, o->size, &error);
+    else complain("%s: cannot write: out of memory", o->path);
+    free(o->bytes);
+    if (!good) return EXIT_NO;
+    return status == SDX_STATUS_OK ? EXIT_OK : report_error(NULL, &error);
+}
+
+void hold_interrupts(bool hold) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }

@@ -7,6 +7,7 @@
 static const char *memory_text;
 static double seconds;
 static int64_t nodes, depth;
+static bool copy;
 static sdx_limits limits = {.struct_size = sizeof limits};
 
 static const option options[] = {
@@ -14,6 +15,7 @@ static const option options[] = {
     {.name = "--max-time", .kind = OPTION_NUMBER, .to = &seconds},
     {.name = "--max-nodes", .kind = OPTION_INTEGER, .to = &nodes, .low = 1, .high = INT64_MAX},
     {.name = "--max-depth", .kind = OPTION_INTEGER, .to = &depth, .low = 1, .high = 1000},
+    {.name = "--copy", .kind = OPTION_FLAG, .to = &copy},
 };
 
 const char limits_help[] =
@@ -22,7 +24,9 @@ const char limits_help[] =
     "                      (default: what the machine or the control group has left)\n"
     "  --max-time SECONDS  of loading, of making the program, of each run\n"
     "  --max-nodes N       in the model, functions written out (default 4000000)\n"
-    "  --max-depth N       of graphs, functions and messages inside one another (default 64)\n";
+    "  --max-depth N       of graphs, functions and messages inside one another (default 64)\n"
+    "  --copy              read the model's files into memory in place of mapping them: whoever writes to\n"
+    "                      one, or cuts it short, does no harm afterwards\n";
 
 const option *limits_options(size_t *count) {
     *count = sizeof options / sizeof *options;
@@ -52,3 +56,5 @@ bool limits_check(const command *cmd) {
 }
 
 const sdx_limits *limits_given(void) { return &limits; }
+
+uint32_t load_flags_given(void) { return copy ? (uint32_t)SDX_LOAD_COPY : 0u; }

@@ -69,7 +69,9 @@ static int dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond its limit is an error like a full disk */
     int code = dispatch(argc, argv);
+    if (code == EXIT_OK && text_ran_out()) code = out_of_memory();
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_OK) {
         complain("cannot write to standard output");
         code = EXIT_BAD_INPUT;

@@ -35,7 +35,8 @@ static bool sizes_complete(const plan_session *s) {
 
 int plan_load_model(plan_session *s) {
     sdx_error error;
-    sdx_load_options load = {.struct_size = sizeof load, .limits = limits_given()};
+    sdx_load_options load = {.struct_size = sizeof load, .flags = load_flags_given(),
+                             .limits = limits_given()};
     if (sdx_model_load_file(s->path, &load, &s->model, &error) != SDX_STATUS_OK)
         return report_error(s->path, &error);
     if (!dims_check(&s->dims, s->model)) return EXIT_USAGE;

@@ -1,6 +1,5 @@
 /* plan_picture.c - `sardonyx plan --svg` and `--html`: keeps the answer of each strategy and hands them
  * all to report/arena.h. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,12 +84,9 @@ static void fill_views(const plan_session *s, arena_view *views) {
 
 static int write_picture(const arena_picture *picture, const char *path,
                          bool (*write)(const arena_picture *, FILE *)) {
-    FILE *file = fopen(path, "wb");
-    bool good = file && write(picture, file);
-    if (file && fclose(file) != 0) good = false;
-    if (good) return EXIT_OK;
-    complain("%s: cannot write: %s", path, errno ? strerror(errno) : "out of memory");
-    return EXIT_BAD_INPUT;
+    whole_file file;
+    if (!whole_begin(&file, path)) return EXIT_NO;
+    return whole_end(&file, write(picture, file.file));
 }
 
 int plan_draw(const plan_session *s) {

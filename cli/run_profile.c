@@ -132,16 +132,13 @@ static void event_json(json_writer *json, const event *e, uint64_t start) {
 }
 
 static int write_trace(const profile *p, const char *path) {
-    FILE *out = fopen(path, "w");
-    if (!out) {
-        complain("%s: cannot write: %s", path, strerror(errno));
-        return EXIT_BAD_INPUT;
-    }
+    whole_file out;
+    if (!whole_begin(&out, path)) return EXIT_NO;
     uint64_t start = UINT64_MAX;
     for (size_t i = 0; i < p->count; i++)
         if (p->events[i].begin_ns < start) start = p->events[i].begin_ns;
     json_writer json;
-    json_start(&json, out);
+    json_start(&json, out.file);
     json_object(&json, NULL);
     json_string(&json, "displayTimeUnit", "ms");
     json_array(&json, "traceEvents");
@@ -151,10 +148,7 @@ static int write_trace(const profile *p, const char *path) {
     json_end(&json);
     json_end(&json);
     json_finish(&json);
-    bool bad = ferror(out) != 0;
-    if (fclose(out) == 0 && !bad) return EXIT_OK;
-    complain("%s: cannot write: %s", path, strerror(errno));
-    return EXIT_BAD_INPUT;
+    return whole_end(&out, true);
 }
 
 /* ---- the table -------------------------------------------------------------------------------- */

@@ -8,7 +8,12 @@
 
 /* ---- text that grows ----------------------------------------------------------------------- */
 
+static bool ran_out;
+
+bool text_ran_out(void) { return ran_out; }
+
 void text_clear(text *t) {
+    if (t->failed) *t = (text){0};
     t->length = 0;
     if (t->data) t->data[0] = 0;
 }
@@ -21,11 +26,16 @@ void text_free(text *t) {
 /* Makes room for `more` bytes and a NUL behind the text. */
 static bool reserve(text *t, size_t more) {
     size_t needed = t->length + more + 1;
+    if (t->failed) return false;
     if (needed <= t->capacity) return true;
     size_t capacity = t->capacity ? t->capacity * 2 : 256;
     if (capacity < needed) capacity = needed;
     char *data = realloc(t->data, capacity);
-    if (!data) return false;
+    if (!data) { /* half a text is none: it may be a path */
+        text_free(t);
+        t->failed = ran_out = true;
+        return false;
+    }
     t->data = data;
     t->capacity = capacity;
     return true;
@@ -93,7 +103,7 @@ void text_add_bytes(text *t, uint64_t bytes) {
 }
 
 void put_safe(FILE *out, const char *string) {
-    while (*string) {
+    while (string && *string) { /* NULL: lost for want of memory; main.c says so */
         size_t plain = 0;
         while ((unsigned char)string[plain] >= 0x20 && string[plain] != 0x7f) plain++;
         fwrite(string, 1, plain, out);
