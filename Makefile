@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan msan intsan valgrind affinity debug demo test models references \
         conformance-data conformance differential shapes bench-load bench-memory \
-        cpus neon fuzz fuzz-afl bench-placement bench-peers bench-kernels bench rust-ort clean format help
+        cpus neon fuzz fuzz-afl faults bench-placement bench-peers bench-kernels bench rust-ort clean format help
 
 all: build
 
@@ -27,6 +27,7 @@ help:
 	@echo "make affinity   times with more threads than CPUs, on one CPU, under a quota"
 	@echo "make fuzz       the fuzzers in turn, ten minutes (FUZZ_SECONDS=..); docs/security.md"
 	@echo "make fuzz-afl   the same fuzzers under AFL++"
+	@echo "make faults     every call of the system fails once: memory, files, threads; full disk, signals"
 	@echo "make asan|debug the same library with sanitizers or without optimisation"
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
@@ -104,6 +105,13 @@ fuzz-afl: build conformance-data
 	@cmake --build --preset afl -- --quiet
 	@$(PYTHON) tests/fuzz/seeds.py build/sardonyx build/conformance build/afl/seeds > build/afl/seeds.log
 	@tests/fuzz/afl.sh build/afl $(FUZZ_SECONDS) $(FUZZ)
+
+# Every call of every scenario; `make test` takes some of each. The second sweep looks for leaks with a sanitizer.
+faults: build asan conformance-data
+	@$(PYTHON) tests/faults/library.py build/tests/faults/faults build/conformance --all
+	@$(PYTHON) tests/faults/library.py build/asan/tests/faults/faults build/conformance
+	@$(PYTHON) tests/faults/commands.py build/sardonyx build/tests/faults/sardonyx_faults \
+		--most 0 --signals 300
 
 tsan: models
 	@tests/tsan/run.sh $(CURDIR)/build/tsan $(MODELS) squeezenet1_1 mobilenet_v2 encoder
