@@ -14,7 +14,7 @@
 
 #include "base/threads.h"
 
-#define PATH_ROOM 4608 /* a path of the kernel's limit and the folders before it */
+#define PATH_ROOM 1024 /* a group whose path is longer counts as without a quota */
 
 /* The file's first bytes as a string. */
 static bool read_text(const char *path, char *text, size_t room) {
@@ -79,9 +79,10 @@ static uint64_t quota_v1(const char *folder) {
 }
 
 /* The least quota of a group and all groups around it. In a container the group's path is often
- * the host's and does not exist here; its own group then is the root, which the walk ends at. */
-static uint64_t least_quota(const char *mount, const char *group,
-                            uint64_t (*quota)(const char *folder)) {
+ * the host's and does not exist here; its own group then is the root, which the walk ends at. Not
+ * inlined: one path is enough for a stack. */
+__attribute__((noinline)) static uint64_t least_quota(const char *mount, const char *group,
+                                                      uint64_t (*quota)(const char *folder)) {
     char folder[PATH_ROOM];
     size_t base = strlen(mount);
     /* ".." stands for groups outside of what this process may see. */
@@ -115,7 +116,7 @@ static bool names(const char *list, const char *controller) {
  * version 1 or 2; UINT64_MAX: no group says. */
 static uint64_t least_of(const char *root, const char *controller,
                          uint64_t (*v1)(const char *folder), uint64_t (*v2)(const char *folder)) {
-    char path[256], mount[256], groups[8192];
+    char path[256], mount[256], groups[2048];
     uint64_t least = UINT64_MAX;
     int length = snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     if (length < 0 || (size_t)length >= sizeof path) return UINT64_MAX;
@@ -174,7 +175,7 @@ uint64_t sdx_cache_bytes(const char *root) {
     /* Some levels are split; index counts the parts. sysconf is no help: it may name the caches of all
      * the chips together. */
     for (int index = 0; index < 8; index++) {
-        char path[PATH_ROOM], text[64];
+        char path[384], text[64];
         uint64_t size;
         snprintf(path, sizeof path, "%.256s/sys/devices/system/cpu/cpu0/cache/index%d/size", root,
                  index);

@@ -47,6 +47,7 @@ void sdx_expr_pool_release(sdx_expr_pool *pool) {
     sdx_vector_free(&pool->next_fresh, allocator, sizeof(uint32_t));
     sdx_map_free(&pool->symbol_map);
     sdx_map_free(&pool->prefix_map);
+    if (pool->polys) sdx_free(allocator, pool->polys, SDX_POLYS * sizeof *pool->polys);
     sdx_arena_free(&pool->arena);
     sdx_free(allocator, pool, sizeof *pool);
 }
@@ -261,11 +262,15 @@ static bool both_usable(const sdx_expr_pool *pool, sdx_expr a, sdx_expr b) {
 
 /* a + b * scale */
 static sdx_expr add_scaled(sdx_expr_pool *pool, sdx_expr a, sdx_expr b, int64_t scale) {
-    sdx_poly left, right, sum;
     if (!both_usable(pool, a, b)) return SDX_EXPR_UNKNOWN;
-    if (!sdx_poly_load(pool, a, &left) || !sdx_poly_load(pool, b, &right)) return SDX_EXPR_UNKNOWN;
-    if (!sdx_poly_add(&sum, &left, &right, scale)) return SDX_EXPR_UNKNOWN;
-    return sdx_poly_intern(pool, &sum);
+    sdx_poly *p = sdx_polys_take(pool, 3);
+    if (!p) return SDX_EXPR_UNKNOWN;
+    sdx_poly *left = &p[0], *right = &p[1], *sum = &p[2];
+    bool good = sdx_poly_load(pool, a, left) && sdx_poly_load(pool, b, right) &&
+                sdx_poly_add(sum, left, right, scale);
+    sdx_expr result = good ? sdx_poly_intern(pool, sum) : SDX_EXPR_UNKNOWN;
+    sdx_polys_give(pool, 3);
+    return result;
 }
 
 sdx_expr sdx_expr_add(sdx_expr_pool *pool, sdx_expr a, sdx_expr b) {
@@ -297,14 +302,17 @@ sdx_expr sdx_expr_mul(sdx_expr_pool *pool, sdx_expr a, sdx_expr b) {
     if (sdx_expr_is(a, 1)) return b;
     if (sdx_expr_is(b, 1)) return a;
     if (!both_usable(pool, a, b)) return SDX_EXPR_UNKNOWN;
-    sdx_poly left, right, product;
+    sdx_poly *p = sdx_polys_take(pool, 3);
+    if (!p) return SDX_EXPR_UNKNOWN;
+    sdx_poly *left = &p[0], *right = &p[1], *product = &p[2];
     /* Which limit a large product meets first depends on the order of the factors; fixing it
      * makes a*b and b*a unknown together. */
     sdx_expr low = a.word < b.word ? a : b, high = a.word < b.word ? b : a;
-    if (!sdx_poly_load(pool, low, &left) || !sdx_poly_load(pool, high, &right))
-        return SDX_EXPR_UNKNOWN;
-    if (!sdx_poly_mul(&product, &left, &right)) return SDX_EXPR_UNKNOWN;
-    return sdx_poly_intern(pool, &product);
+    bool good = sdx_poly_load(pool, low, left) && sdx_poly_load(pool, high, right) &&
+                sdx_poly_mul(pool, product, left, right);
+    sdx_expr result = good ? sdx_poly_intern(pool, product) : SDX_EXPR_UNKNOWN;
+    sdx_polys_give(pool, 3);
+    return result;
 }
 
 /* ---- evaluation ----------------------------------------------------------------------------- */

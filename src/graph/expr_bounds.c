@@ -120,6 +120,8 @@ sdx_range sdx_expr_range(const sdx_expr_pool *pool, sdx_expr e) {
 
 /* ---- search --------------------------------------------------------------------------------- */
 
+#define SCRATCH 5 /* polynomials of one step of the search */
+
 static int64_t search_lower(const sdx_expr_pool *pool, const sdx_poly *poly, int depth,
                             int *budget);
 
@@ -141,7 +143,7 @@ static uint32_t next_compound(const sdx_expr_pool *pool, const sdx_poly *poly, u
  * `negative` in those that fall with it. NULL refuses that sign. */
 static bool replace_atom(const sdx_expr_pool *pool, const sdx_poly *poly, uint32_t atom,
                          int64_t scale, const sdx_poly *positive, const sdx_poly *negative,
-                         sdx_poly *out) {
+                         sdx_poly *out, sdx_poly scratch[2]) {
     const sdx_term one_atom = {.coefficient = 1, .degree = 1, .atoms = {atom}};
     sdx_term others, none;
     /* First the terms without the atom, which keep their order. */
@@ -162,10 +164,10 @@ static bool replace_atom(const sdx_expr_pool *pool, const sdx_poly *poly, uint32
             cofactor.coefficient = 1;
             if (term_range(pool, &cofactor).lower < 0) return false;
         }
-        sdx_poly product, sum;
-        if (!sdx_poly_mul_term(&product, with, &others)) return false;
-        if (!sdx_poly_add(&sum, out, &product, 1)) return false;
-        sdx_poly_copy(out, &sum);
+        sdx_poly *product = &scratch[0], *sum = &scratch[1];
+        if (!sdx_poly_mul_term(product, with, &others)) return false;
+        if (!sdx_poly_add(sum, out, product, 1)) return false;
+        sdx_poly_copy(out, sum);
     }
     return true;
 }
@@ -173,41 +175,43 @@ static bool replace_atom(const sdx_expr_pool *pool, const sdx_poly *poly, uint32
 /* floor(a/n) lies between (a - n + 1)/n and a/n. For a divisor that is a symbol, 0 <= floor(a/b)
  * <= a is all that can be used, and only where a >= 0. */
 static int64_t lower_by_floordiv(const sdx_expr_pool *pool, const sdx_poly *poly, uint32_t atom,
-                                 int depth, int *budget) {
+                                 int depth, int *budget, sdx_poly scratch[SCRATCH]) {
     const sdx_expr_entry *entry = sdx_pool_entry(pool, atom);
     sdx_expr a = sdx_entry_operand(pool, entry, 0), b = sdx_entry_operand(pool, entry, 1);
-    sdx_poly above, below, replaced;
+    sdx_poly *above = &scratch[0], *below = &scratch[1], *replaced = &scratch[2];
     int64_t scale = 1;
-    if (!sdx_poly_load(pool, a, &above)) return SDX_NO_LOWER;
+    if (!sdx_poly_load(pool, a, above)) return SDX_NO_LOWER;
     if (sdx_expr_is_const(b)) {
         scale = sdx_expr_value(b);
-        sdx_poly_copy(&below, &above);
-        if (scale < 1 || !sdx_poly_add_const(&below, 1 - scale)) return SDX_NO_LOWER;
+        sdx_poly_copy(below, above);
+        if (scale < 1 || !sdx_poly_add_const(below, 1 - scale)) return SDX_NO_LOWER;
     } else {
         if (sdx_expr_range(pool, a).lower < 0 || sdx_expr_range(pool, b).lower < 0)
             return SDX_NO_LOWER;
-        below.count = 0;
+        below->count = 0;
     }
-    if (!replace_atom(pool, poly, atom, scale, &below, &above, &replaced)) return SDX_NO_LOWER;
-    int64_t bound = search_lower(pool, &replaced, depth - 1, budget);
+    if (!replace_atom(pool, poly, atom, scale, below, above, replaced, &scratch[3]))
+        return SDX_NO_LOWER;
+    int64_t bound = search_lower(pool, replaced, depth - 1, budget);
     return bound == SDX_NO_LOWER ? bound : -sdx_floor_i64(-bound, scale);
 }
 
 /* A list atom equals one of its operands. Where replacing it by any operand can only lower the
  * value, the best of these bounds holds; otherwise the worst. */
 static int64_t lower_by_list(const sdx_expr_pool *pool, const sdx_poly *poly, uint32_t atom,
-                             int depth, int *budget) {
+                             int depth, int *budget, sdx_poly scratch[SCRATCH]) {
     const sdx_expr_entry *entry = sdx_pool_entry(pool, atom);
     int64_t best = SDX_NO_LOWER, worst = INT64_MAX;
-    sdx_poly operand, replaced;
+    sdx_poly *operand = &scratch[0], *replaced = &scratch[1];
     for (size_t i = 0; i < sdx_entry_operands(entry); i++) {
-        if (!sdx_poly_load(pool, sdx_entry_operand(pool, entry, i), &operand)) return best;
-        const sdx_poly *growing = entry->kind == SDX_EXPR_KIND_MAX ? &operand : NULL;
-        const sdx_poly *falling = entry->kind == SDX_EXPR_KIND_MIN ? &operand : NULL;
-        bool any = replace_atom(pool, poly, atom, 1, growing, falling, &replaced);
-        if (!any && !replace_atom(pool, poly, atom, 1, &operand, &operand, &replaced)) return best;
+        if (!sdx_poly_load(pool, sdx_entry_operand(pool, entry, i), operand)) return best;
+        const sdx_poly *growing = entry->kind == SDX_EXPR_KIND_MAX ? operand : NULL;
+        const sdx_poly *falling = entry->kind == SDX_EXPR_KIND_MIN ? operand : NULL;
+        bool any = replace_atom(pool, poly, atom, 1, growing, falling, replaced, &scratch[3]);
+        if (!any && !replace_atom(pool, poly, atom, 1, operand, operand, replaced, &scratch[3]))
+            return best;
         if (i > 0 && --*budget < 0) return best;
-        int64_t bound = search_lower(pool, &replaced, depth - 1, budget);
+        int64_t bound = search_lower(pool, replaced, depth - 1, budget);
         if (any) best = larger(best, bound);
         worst = smaller(worst, bound);
     }
@@ -219,13 +223,16 @@ static int64_t search_lower(const sdx_expr_pool *pool, const sdx_poly *poly, int
     int64_t best = interval(pool, poly).lower;
     if (depth == 0 || poly->count > SEARCH_TERMS) return best;
     uint32_t atom = UINT32_MAX;
+    sdx_poly *scratch = sdx_polys_take(pool, SCRATCH);
+    if (!scratch) return best;
     while ((atom = next_compound(pool, poly, atom)) != 0) {
         if (--*budget < 0) break;
         bool division = sdx_pool_entry(pool, atom)->kind == SDX_EXPR_KIND_FLOORDIV;
-        int64_t bound = division ? lower_by_floordiv(pool, poly, atom, depth, budget)
-                                 : lower_by_list(pool, poly, atom, depth, budget);
+        int64_t bound = division ? lower_by_floordiv(pool, poly, atom, depth, budget, scratch)
+                                 : lower_by_list(pool, poly, atom, depth, budget, scratch);
         best = larger(best, bound);
     }
+    sdx_polys_give(pool, SCRATCH);
     return best;
 }
 
@@ -235,10 +242,12 @@ int64_t sdx_poly_lower(const sdx_expr_pool *pool, const sdx_poly *poly) {
 }
 
 int64_t sdx_poly_upper(const sdx_expr_pool *pool, const sdx_poly *poly) {
-    sdx_poly negative;
-    sdx_poly_copy(&negative, poly);
-    if (!sdx_poly_scale(&negative, -1)) return SDX_NO_UPPER;
-    int64_t lower = sdx_poly_lower(pool, &negative);
+    sdx_poly *negative = sdx_polys_take(pool, 1);
+    if (!negative) return SDX_NO_UPPER;
+    sdx_poly_copy(negative, poly);
+    int64_t lower = SDX_NO_LOWER;
+    if (sdx_poly_scale(negative, -1)) lower = sdx_poly_lower(pool, negative);
+    sdx_polys_give(pool, 1);
     return lower == SDX_NO_LOWER ? SDX_NO_UPPER : -lower;
 }
 

@@ -18,9 +18,11 @@
 
 #define ROUNDS 32 /* a form that does not settle by then is taken as it is */
 
+#define SCRATCH 3
 /* The value is quotient + sign * floor(rest / divisor). */
 typedef struct division {
-    sdx_poly quotient, rest, divisor;
+    sdx_poly *quotient, *rest, *divisor;
+    sdx_poly *scratch; /* for one step at a time; the last one is add_to_quotient's */
     int64_t sign;
 } division;
 
@@ -43,27 +45,27 @@ static int64_t gcd(int64_t a, int64_t b) {
 }
 
 static bool add_to_quotient(division *d, const sdx_poly *poly) {
-    sdx_poly sum;
-    if (!sdx_poly_add(&sum, &d->quotient, poly, d->sign)) return false;
-    sdx_poly_copy(&d->quotient, &sum);
+    sdx_poly *sum = &d->scratch[SCRATCH - 1];
+    if (!sdx_poly_add(sum, d->quotient, poly, d->sign)) return false;
+    sdx_poly_copy(d->quotient, sum);
     return true;
 }
 
 static progress finish(division *d, int64_t value) {
-    return sdx_poly_add_const(&d->quotient, d->sign * value) ? DONE : FAILED;
+    return sdx_poly_add_const(d->quotient, d->sign * value) ? DONE : FAILED;
 }
 
 /* ---- rules for any divisor ------------------------------------------------------------------ */
 
 /* floor((k*b + r)/b) = k + floor(r/b). A divisor of several terms can make the rest longer than
  * what it came from; that is not taken. */
-static progress split_multiples(division *d) {
-    sdx_poly quotient, rest;
-    if (!sdx_poly_divide(&d->rest, &d->divisor, false, &quotient, &rest)) return SETTLED;
-    if (quotient.count == 0 || (d->divisor.count > 1 && rest.count >= d->rest.count))
+static progress split_multiples(const sdx_expr_pool *pool, division *d) {
+    sdx_poly *quotient = &d->scratch[0], *rest = &d->scratch[1];
+    if (!sdx_poly_divide(pool, d->rest, d->divisor, false, quotient, rest)) return SETTLED;
+    if (quotient->count == 0 || (d->divisor->count > 1 && rest->count >= d->rest->count))
         return SETTLED;
-    if (!add_to_quotient(d, &quotient)) return FAILED;
-    sdx_poly_copy(&d->rest, &rest);
+    if (!add_to_quotient(d, quotient)) return FAILED;
+    sdx_poly_copy(d->rest, rest);
     return CHANGED;
 }
 
@@ -76,15 +78,15 @@ static const sdx_expr_entry *floordiv_of_term(const sdx_expr_pool *pool, const s
 
 /* floor(floor(a/m)/b) = floor(a/(m*b)) for b > 0. */
 static progress merge_nested(const sdx_expr_pool *pool, division *d) {
-    sdx_poly inner, product;
-    if (d->rest.count != 1 || d->rest.terms[0].coefficient != 1) return SETTLED;
-    const sdx_expr_entry *entry = floordiv_of_term(pool, &d->rest.terms[0]);
-    if (entry == NULL || sdx_poly_lower(pool, &d->divisor) < 0) return SETTLED;
-    if (!sdx_poly_load(pool, sdx_entry_operand(pool, entry, 1), &inner)) return SETTLED;
-    if (!sdx_poly_mul(&product, &inner, &d->divisor)) return SETTLED;
-    if (!sdx_poly_load(pool, sdx_entry_operand(pool, entry, 0), &inner)) return SETTLED;
-    sdx_poly_copy(&d->divisor, &product);
-    sdx_poly_copy(&d->rest, &inner);
+    sdx_poly *inner = &d->scratch[0], *product = &d->scratch[1];
+    if (d->rest->count != 1 || d->rest->terms[0].coefficient != 1) return SETTLED;
+    const sdx_expr_entry *entry = floordiv_of_term(pool, &d->rest->terms[0]);
+    if (entry == NULL || sdx_poly_lower(pool, d->divisor) < 0) return SETTLED;
+    if (!sdx_poly_load(pool, sdx_entry_operand(pool, entry, 1), inner)) return SETTLED;
+    if (!sdx_poly_mul(pool, product, inner, d->divisor)) return SETTLED;
+    if (!sdx_poly_load(pool, sdx_entry_operand(pool, entry, 0), inner)) return SETTLED;
+    sdx_poly_copy(d->divisor, product);
+    sdx_poly_copy(d->rest, inner);
     return CHANGED;
 }
 
@@ -95,8 +97,8 @@ static progress merge_nested(const sdx_expr_pool *pool, division *d) {
 static progress merge_inner(const sdx_expr_pool *pool, division *d, int64_t *n) {
     uint32_t found = SDX_EXPR_TERMS;
     int64_t m = 0, product;
-    for (uint32_t i = 0; i < d->rest.count; i++) {
-        const sdx_term *term = &d->rest.terms[i];
+    for (uint32_t i = 0; i < d->rest->count; i++) {
+        const sdx_term *term = &d->rest->terms[i];
         if (term->coefficient != 1 && term->coefficient != -1) continue;
         const sdx_expr_entry *entry = floordiv_of_term(pool, term);
         if (entry == NULL || !sdx_expr_is_const(sdx_entry_operand(pool, entry, 1))) continue;
@@ -107,17 +109,17 @@ static progress merge_inner(const sdx_expr_pool *pool, division *d, int64_t *n) 
     if (found == SDX_EXPR_TERMS) return SETTLED;
     if (!sdx_i64_mul(m, *n, &product) || product >= SDX_EXPR_MAX) return SETTLED;
 
-    sdx_poly inner, outer, sum;
-    const sdx_expr_entry *entry = sdx_pool_entry(pool, d->rest.terms[found].atoms[0]);
-    int64_t sign = d->rest.terms[found].coefficient;
-    if (!sdx_poly_load(pool, sdx_entry_operand(pool, entry, 0), &inner)) return SETTLED;
-    sdx_poly_copy(&outer, &d->rest);
-    outer.count--;
-    memmove(&outer.terms[found], &outer.terms[found + 1],
-            (outer.count - found) * sizeof outer.terms[0]);
-    if (!sdx_poly_scale(&outer, m) || !sdx_poly_add(&sum, &outer, &inner, sign)) return SETTLED;
-    if (sign < 0 && !sdx_poly_add_const(&sum, m - 1)) return SETTLED;
-    sdx_poly_copy(&d->rest, &sum);
+    sdx_poly *inner = &d->scratch[0], *outer = &d->scratch[1], *sum = &d->scratch[2];
+    const sdx_expr_entry *entry = sdx_pool_entry(pool, d->rest->terms[found].atoms[0]);
+    int64_t sign = d->rest->terms[found].coefficient;
+    if (!sdx_poly_load(pool, sdx_entry_operand(pool, entry, 0), inner)) return SETTLED;
+    sdx_poly_copy(outer, d->rest);
+    outer->count--;
+    memmove(&outer->terms[found], &outer->terms[found + 1],
+            (outer->count - found) * sizeof outer->terms[0]);
+    if (!sdx_poly_scale(outer, m) || !sdx_poly_add(sum, outer, inner, sign)) return SETTLED;
+    if (sign < 0 && !sdx_poly_add_const(sum, m - 1)) return SETTLED;
+    sdx_poly_copy(d->rest, sum);
     *n = product;
     return CHANGED;
 }
@@ -125,37 +127,37 @@ static progress merge_inner(const sdx_expr_pool *pool, division *d, int64_t *n) 
 /* Cancels what the coefficients and n share. The constant is rounded down: what it has beyond a
  * multiple of the factor can never lift the quotient. */
 static bool cancel_constant(division *d, int64_t *n) {
-    int64_t common = *n, constant = sdx_poly_constant(&d->rest);
-    uint32_t variable = d->rest.count - (constant != 0 ? 1u : 0u);
-    for (uint32_t i = 0; i < variable; i++) common = gcd(common, d->rest.terms[i].coefficient);
-    d->rest.count = variable;
-    for (uint32_t i = 0; i < variable; i++) d->rest.terms[i].coefficient /= common;
+    int64_t common = *n, constant = sdx_poly_constant(d->rest);
+    uint32_t variable = d->rest->count - (constant != 0 ? 1u : 0u);
+    for (uint32_t i = 0; i < variable; i++) common = gcd(common, d->rest->terms[i].coefficient);
+    d->rest->count = variable;
+    for (uint32_t i = 0; i < variable; i++) d->rest->terms[i].coefficient /= common;
     *n /= common;
     constant = sdx_floor_i64(constant, common);
     int64_t whole = sdx_floor_i64(constant, *n);
-    return sdx_poly_add_const(&d->rest, constant - whole * *n) &&
-           sdx_poly_add_const(&d->quotient, d->sign * whole);
+    return sdx_poly_add_const(d->rest, constant - whole * *n) &&
+           sdx_poly_add_const(d->quotient, d->sign * whole);
 }
 
 static progress reduce_by_constant(const sdx_expr_pool *pool, division *d) {
-    int64_t n = sdx_poly_constant(&d->divisor);
-    progress step = split_multiples(d);
+    int64_t n = sdx_poly_constant(d->divisor);
+    progress step = split_multiples(pool, d);
     if (step == FAILED || !cancel_constant(d, &n)) return FAILED;
-    sdx_poly_set(&d->divisor, n);
-    if (n == 1) return add_to_quotient(d, &d->rest) ? DONE : FAILED;
-    if (sdx_poly_is_const(&d->rest)) return finish(d, 0); /* 0 <= rest < n */
+    sdx_poly_set(d->divisor, n);
+    if (n == 1) return add_to_quotient(d, d->rest) ? DONE : FAILED;
+    if (sdx_poly_is_const(d->rest)) return finish(d, 0); /* 0 <= rest < n */
 
     step = merge_inner(pool, d, &n);
-    sdx_poly_set(&d->divisor, n);
+    sdx_poly_set(d->divisor, n);
     if (step == SETTLED) step = merge_nested(pool, d);
     if (step != SETTLED) return step;
 
-    int64_t lower = sdx_poly_lower(pool, &d->rest), upper = sdx_poly_upper(pool, &d->rest);
+    int64_t lower = sdx_poly_lower(pool, d->rest), upper = sdx_poly_upper(pool, d->rest);
     if (lower != SDX_NO_LOWER && upper != SDX_NO_UPPER &&
         sdx_floor_i64(lower, n) == sdx_floor_i64(upper, n))
         return finish(d, sdx_floor_i64(lower, n));
-    if (d->rest.terms[0].coefficient < 0) { /* floor(-x/n) = -floor((x + n - 1)/n) */
-        if (!sdx_poly_scale(&d->rest, -1) || !sdx_poly_add_const(&d->rest, n - 1)) return FAILED;
+    if (d->rest->terms[0].coefficient < 0) { /* floor(-x/n) = -floor((x + n - 1)/n) */
+        if (!sdx_poly_scale(d->rest, -1) || !sdx_poly_add_const(d->rest, n - 1)) return FAILED;
         d->sign = -d->sign;
         return CHANGED; /* the constant may be 0 now, and the rest a lone division */
     }
@@ -188,59 +190,59 @@ static void remove_atoms(sdx_poly *poly, const sdx_term *common) {
 
 /* floor((x*a)/(x*b)) = floor(a/b), for a product of atoms x and for a number x. */
 static progress cancel_common(const sdx_expr_pool *pool, division *d) {
-    sdx_term common = d->divisor.terms[0];
-    keep_common_atoms(&common, &d->divisor);
-    keep_common_atoms(&common, &d->rest);
+    sdx_term common = d->divisor->terms[0];
+    keep_common_atoms(&common, d->divisor);
+    keep_common_atoms(&common, d->rest);
     if (common.degree > 0) {
-        remove_atoms(&d->rest, &common);
-        remove_atoms(&d->divisor, &common);
+        remove_atoms(d->rest, &common);
+        remove_atoms(d->divisor, &common);
         return CHANGED;
     }
-    int64_t factor = 0, constant = sdx_poly_constant(&d->rest);
+    int64_t factor = 0, constant = sdx_poly_constant(d->rest);
     /* Rounding the constant down, as for a constant divisor, needs b > 0. */
-    if (sdx_poly_lower(pool, &d->divisor) < 0) factor = gcd(factor, constant);
-    uint32_t variable = d->rest.count - (constant != 0 ? 1u : 0u);
-    for (uint32_t i = 0; i < d->divisor.count; i++)
-        factor = gcd(factor, d->divisor.terms[i].coefficient);
-    for (uint32_t i = 0; i < variable; i++) factor = gcd(factor, d->rest.terms[i].coefficient);
+    if (sdx_poly_lower(pool, d->divisor) < 0) factor = gcd(factor, constant);
+    uint32_t variable = d->rest->count - (constant != 0 ? 1u : 0u);
+    for (uint32_t i = 0; i < d->divisor->count; i++)
+        factor = gcd(factor, d->divisor->terms[i].coefficient);
+    for (uint32_t i = 0; i < variable; i++) factor = gcd(factor, d->rest->terms[i].coefficient);
     if (factor == 1) return SETTLED;
-    for (uint32_t i = 0; i < d->divisor.count; i++) d->divisor.terms[i].coefficient /= factor;
-    for (uint32_t i = 0; i < variable; i++) d->rest.terms[i].coefficient /= factor;
-    d->rest.count = variable;
-    return sdx_poly_add_const(&d->rest, sdx_floor_i64(constant, factor)) ? CHANGED : FAILED;
+    for (uint32_t i = 0; i < d->divisor->count; i++) d->divisor->terms[i].coefficient /= factor;
+    for (uint32_t i = 0; i < variable; i++) d->rest->terms[i].coefficient /= factor;
+    d->rest->count = variable;
+    return sdx_poly_add_const(d->rest, sdx_floor_i64(constant, factor)) ? CHANGED : FAILED;
 }
 
 /* 0 <= a < b gives 0, and -b <= a < 0 gives -1. */
 static progress decide_by_bounds(const sdx_expr_pool *pool, division *d) {
-    sdx_poly distance;
-    if (sdx_poly_lower(pool, &d->rest) >= 0) {
-        if (sdx_poly_add(&distance, &d->divisor, &d->rest, -1) &&
-            sdx_poly_lower(pool, &distance) >= 1)
+    sdx_poly *distance = &d->scratch[0];
+    if (sdx_poly_lower(pool, d->rest) >= 0) {
+        if (sdx_poly_add(distance, d->divisor, d->rest, -1) &&
+            sdx_poly_lower(pool, distance) >= 1)
             return finish(d, 0);
-    } else if (sdx_poly_upper(pool, &d->rest) < 0) {
-        if (sdx_poly_add(&distance, &d->divisor, &d->rest, 1) &&
-            sdx_poly_lower(pool, &distance) >= 0)
+    } else if (sdx_poly_upper(pool, d->rest) < 0) {
+        if (sdx_poly_add(distance, d->divisor, d->rest, 1) &&
+            sdx_poly_lower(pool, distance) >= 0)
             return finish(d, -1);
     }
     return SETTLED;
 }
 
 static progress reduce_by_symbolic(const sdx_expr_pool *pool, division *d) {
-    if (d->divisor.terms[0].coefficient < 0 &&
-        (!sdx_poly_scale(&d->divisor, -1) || !sdx_poly_scale(&d->rest, -1)))
+    if (d->divisor->terms[0].coefficient < 0 &&
+        (!sdx_poly_scale(d->divisor, -1) || !sdx_poly_scale(d->rest, -1)))
         return FAILED;
-    progress step = split_multiples(d);
+    progress step = split_multiples(pool, d);
     if (step == FAILED) return FAILED;
-    if (d->rest.count == 0) return DONE;
+    if (d->rest->count == 0) return DONE;
     step = cancel_common(pool, d);
     if (step == SETTLED) step = merge_nested(pool, d);
     if (step == SETTLED) step = decide_by_bounds(pool, d);
     if (step != SETTLED) return step;
 
     /* floor(-x/b) = -1 - floor((x - 1)/b) for b > 0 */
-    if (d->rest.terms[0].coefficient < 0 && sdx_poly_lower(pool, &d->divisor) >= 0) {
-        if (!sdx_poly_add_const(&d->quotient, -d->sign)) return FAILED;
-        if (!sdx_poly_scale(&d->rest, -1) || !sdx_poly_add_const(&d->rest, -1)) return FAILED;
+    if (d->rest->terms[0].coefficient < 0 && sdx_poly_lower(pool, d->divisor) >= 0) {
+        if (!sdx_poly_add_const(d->quotient, -d->sign)) return FAILED;
+        if (!sdx_poly_scale(d->rest, -1) || !sdx_poly_add_const(d->rest, -1)) return FAILED;
         d->sign = -d->sign;
         return CHANGED;
     }
@@ -250,35 +252,42 @@ static progress reduce_by_symbolic(const sdx_expr_pool *pool, division *d) {
 /* ---- floor and ceiling ---------------------------------------------------------------------- */
 
 static progress reduce(const sdx_expr_pool *pool, division *d) {
-    if (d->rest.count == 0) return DONE;
-    if (!sdx_poly_is_const(&d->divisor)) return reduce_by_symbolic(pool, d);
-    if (sdx_poly_constant(&d->divisor) < 0 &&
-        (!sdx_poly_scale(&d->divisor, -1) || !sdx_poly_scale(&d->rest, -1)))
+    if (d->rest->count == 0) return DONE;
+    if (!sdx_poly_is_const(d->divisor)) return reduce_by_symbolic(pool, d);
+    if (sdx_poly_constant(d->divisor) < 0 &&
+        (!sdx_poly_scale(d->divisor, -1) || !sdx_poly_scale(d->rest, -1)))
         return FAILED;
     return reduce_by_constant(pool, d);
 }
 
 /* sign * floor(sign * a / b): the floor for sign 1, the ceiling for -1. */
-static sdx_expr divide(sdx_expr_pool *pool, sdx_expr a, sdx_expr b, int64_t sign) {
-    division d; /* large: only what counts is set */
-    d.sign = sign;
-    d.quotient.count = 0;
-    if (!sdx_poly_load(pool, a, &d.rest) || !sdx_poly_load(pool, b, &d.divisor))
+static sdx_expr divide_with(sdx_expr_pool *pool, sdx_expr a, sdx_expr b, division *d) {
+    d->quotient->count = 0;
+    if (!sdx_poly_load(pool, a, d->rest) || !sdx_poly_load(pool, b, d->divisor))
         return SDX_EXPR_UNKNOWN;
-    if (sign < 0 && !sdx_poly_scale(&d.rest, -1)) return SDX_EXPR_UNKNOWN;
+    if (d->sign < 0 && !sdx_poly_scale(d->rest, -1)) return SDX_EXPR_UNKNOWN;
     progress step = CHANGED;
-    for (int round = 0; step == CHANGED && round < ROUNDS; round++) step = reduce(pool, &d);
+    for (int round = 0; step == CHANGED && round < ROUNDS; round++) step = reduce(pool, d);
     if (step == FAILED) return SDX_EXPR_UNKNOWN;
     if (step != DONE) {
-        sdx_poly atom;
-        sdx_expr pair[2] = {sdx_poly_intern(pool, &d.rest), sdx_poly_intern(pool, &d.divisor)};
+        sdx_expr pair[2] = {sdx_poly_intern(pool, d->rest), sdx_poly_intern(pool, d->divisor)};
         if (sdx_expr_is_unknown(pair[0]) || sdx_expr_is_unknown(pair[1])) return SDX_EXPR_UNKNOWN;
         sdx_expr made = sdx_pool_make_atom(pool, SDX_EXPR_KIND_FLOORDIV, pair, 2);
         if (sdx_expr_is_unknown(made)) return SDX_EXPR_UNKNOWN;
-        sdx_poly_set_atom(&atom, sdx_expr_index(made));
-        if (!add_to_quotient(&d, &atom)) return SDX_EXPR_UNKNOWN;
+        sdx_poly *atom = &d->scratch[0];
+        sdx_poly_set_atom(atom, sdx_expr_index(made));
+        if (!add_to_quotient(d, atom)) return SDX_EXPR_UNKNOWN;
     }
-    return sdx_poly_intern(pool, &d.quotient);
+    return sdx_poly_intern(pool, d->quotient);
+}
+
+static sdx_expr divide(sdx_expr_pool *pool, sdx_expr a, sdx_expr b, int64_t sign) {
+    sdx_poly *p = sdx_polys_take(pool, 3 + SCRATCH);
+    if (!p) return SDX_EXPR_UNKNOWN;
+    division d = {.quotient = &p[0], .rest = &p[1], .divisor = &p[2], .scratch = &p[3], .sign = sign};
+    sdx_expr result = divide_with(pool, a, b, &d);
+    sdx_polys_give(pool, 3 + SCRATCH);
+    return result;
 }
 
 static bool divisible(const sdx_expr_pool *pool, sdx_expr a, sdx_expr b) {
@@ -320,14 +329,16 @@ sdx_expr sdx_expr_mod(sdx_expr_pool *pool, sdx_expr a, sdx_expr b) {
     }
     /* a - b*(a//b): multiples of b cancel, so equal rests become equal expressions. */
     sdx_expr whole = sdx_expr_floordiv(pool, a, b);
-    sdx_poly left, right, product, difference;
     if (sdx_expr_is_unknown(whole) || !divisible(pool, a, b)) return SDX_EXPR_UNKNOWN;
-    if (!sdx_poly_load(pool, b, &left) || !sdx_poly_load(pool, whole, &right) ||
-        !sdx_poly_mul(&product, &left, &right))
-        return SDX_EXPR_UNKNOWN;
-    if (!sdx_poly_load(pool, a, &left) || !sdx_poly_add(&difference, &left, &product, -1))
-        return SDX_EXPR_UNKNOWN;
-    return sdx_poly_intern(pool, &difference);
+    sdx_poly *p = sdx_polys_take(pool, 4);
+    if (!p) return SDX_EXPR_UNKNOWN;
+    sdx_poly *left = &p[0], *right = &p[1], *product = &p[2], *difference = &p[3];
+    bool good = sdx_poly_load(pool, b, left) && sdx_poly_load(pool, whole, right) &&
+                sdx_poly_mul(pool, product, left, right) && sdx_poly_load(pool, a, left) &&
+                sdx_poly_add(difference, left, product, -1);
+    sdx_expr result = good ? sdx_poly_intern(pool, difference) : SDX_EXPR_UNKNOWN;
+    sdx_polys_give(pool, 4);
+    return result;
 }
 
 sdx_expr sdx_expr_divide_exact(sdx_expr_pool *pool, sdx_expr a, sdx_expr b) {
@@ -339,9 +350,12 @@ sdx_expr sdx_expr_divide_exact(sdx_expr_pool *pool, sdx_expr a, sdx_expr b) {
     }
     if (sdx_expr_is(b, 1)) return a;
     if (!divisible(pool, a, b)) return SDX_EXPR_UNKNOWN;
-    sdx_poly dividend, divisor, quotient, rest;
-    if (!sdx_poly_load(pool, a, &dividend) || !sdx_poly_load(pool, b, &divisor))
-        return SDX_EXPR_UNKNOWN;
-    if (!sdx_poly_divide(&dividend, &divisor, true, &quotient, &rest)) return SDX_EXPR_UNKNOWN;
-    return sdx_poly_intern(pool, &quotient);
+    sdx_poly *p = sdx_polys_take(pool, 4);
+    if (!p) return SDX_EXPR_UNKNOWN;
+    sdx_poly *dividend = &p[0], *divisor = &p[1], *quotient = &p[2], *rest = &p[3];
+    bool good = sdx_poly_load(pool, a, dividend) && sdx_poly_load(pool, b, divisor) &&
+                sdx_poly_divide(pool, dividend, divisor, true, quotient, rest);
+    sdx_expr result = good ? sdx_poly_intern(pool, quotient) : SDX_EXPR_UNKNOWN;
+    sdx_polys_give(pool, 4);
+    return result;
 }

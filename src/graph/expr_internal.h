@@ -1,7 +1,7 @@
 /* expr_internal.h - what the files expr*.c share: the pool's layout and scratch polynomials.
  *
  * expr.c         pool, symbols, hash-consing, evaluation; the plain arithmetic
- * expr_poly.c    polynomials on the stack: add, multiply, divide; to and from the pool
+ * expr_poly.c    polynomials: add, multiply, divide; to and from the pool
  * expr_bounds.c  lower and upper bounds that hold for every binding
  * expr_divide.c  floor division, its canonical form, and what is built on it
  * expr_list.c    min, max and broadcast, whose operands are sorted lists
@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "graph/expr.h"
 
-/* An expression past one of these becomes unknown. They keep scratch on the stack, recursion
+/* An expression past one of these becomes unknown. They keep scratch small, recursion
  * shallow and text finite whatever a model file asks for. */
 #define SDX_EXPR_TERMS 64           /* monomials of one sum */
 #define SDX_EXPR_DEGREE 8           /* factors of one monomial */
@@ -74,6 +74,8 @@ struct sdx_expr_pool {
     size_t symbol_count, symbol_capacity;
     uint32_t *slots; /* open addressing: entry index, 0 where free */
     size_t slot_count, slot_capacity;
+    struct sdx_poly *polys; /* scratch, see sdx_polys_take */
+    size_t polys_used;
     bool out_of_memory; /* tells a failed allocation from the other reasons for "unknown" */
 };
 
@@ -93,6 +95,13 @@ typedef struct sdx_poly {
     sdx_term terms[SDX_EXPR_TERMS];
 } sdx_poly;
 
+/* Scratch polynomials lie in the pool, as on a stack: at 3 kB each, the threads of small machines have none to
+ * spare. NULL when out of memory; the last ones taken are given back first. Only who changes the pool, or
+ * works for such, may take some, though it sees a const pool. */
+#define SDX_POLYS 32 /* more than the deepest search for a bound takes within a division */
+sdx_poly *sdx_polys_take(const sdx_expr_pool *pool, size_t count);
+void sdx_polys_give(const sdx_expr_pool *pool, size_t count);
+
 /* Every function that returns bool is false when a number overflows or a limit is passed; its
  * result is unspecified then. No `out` may be one of the inputs. */
 int sdx_term_compare(const sdx_term *a, const sdx_term *b);
@@ -108,10 +117,10 @@ bool sdx_poly_add(sdx_poly *out, const sdx_poly *a, const sdx_poly *b, int64_t s
 bool sdx_poly_add_const(sdx_poly *poly, int64_t value); /* in place */
 bool sdx_poly_scale(sdx_poly *poly, int64_t factor);    /* in place */
 bool sdx_poly_mul_term(sdx_poly *out, const sdx_poly *poly, const sdx_term *term);
-bool sdx_poly_mul(sdx_poly *out, const sdx_poly *a, const sdx_poly *b);
+bool sdx_poly_mul(const sdx_expr_pool *pool, sdx_poly *out, const sdx_poly *a, const sdx_poly *b);
 /* a = quotient * b + rest. exact: false unless rest is 0. */
-bool sdx_poly_divide(const sdx_poly *a, const sdx_poly *b, bool exact, sdx_poly *quotient,
-                     sdx_poly *rest);
+bool sdx_poly_divide(const sdx_expr_pool *pool, const sdx_poly *a, const sdx_poly *b, bool exact,
+                     sdx_poly *quotient, sdx_poly *rest);
 bool sdx_poly_load(const sdx_expr_pool *pool, sdx_expr e, sdx_poly *out);
 sdx_expr sdx_poly_intern(sdx_expr_pool *pool, const sdx_poly *poly);
 

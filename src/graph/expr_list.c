@@ -51,11 +51,15 @@ static sdx_expr make(sdx_expr_pool *pool, sdx_expr_kind kind, operand_list *list
 
 /* Whether a >= b (max) or a <= b (min) for every binding. */
 static bool beats(const sdx_expr_pool *pool, sdx_expr_kind kind, sdx_expr a, sdx_expr b) {
-    sdx_poly left, right, difference;
-    if (!sdx_poly_load(pool, a, &left) || !sdx_poly_load(pool, b, &right)) return false;
-    if (!sdx_poly_add(&difference, &left, &right, -1)) return false;
-    return kind == SDX_EXPR_KIND_MAX ? sdx_poly_lower(pool, &difference) >= 0
-                                : sdx_poly_upper(pool, &difference) <= 0;
+    sdx_poly *p = sdx_polys_take(pool, 3);
+    if (!p) return false;
+    sdx_poly *left = &p[0], *right = &p[1], *difference = &p[2];
+    bool good = sdx_poly_load(pool, a, left) && sdx_poly_load(pool, b, right) &&
+                sdx_poly_add(difference, left, right, -1);
+    if (good && kind == SDX_EXPR_KIND_MAX) good = sdx_poly_lower(pool, difference) >= 0;
+    else if (good) good = sdx_poly_upper(pool, difference) <= 0;
+    sdx_polys_give(pool, 3);
+    return good;
 }
 
 /* Adds e unless an operand beats it, and takes out those that it beats. */

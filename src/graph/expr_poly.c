@@ -47,6 +47,22 @@ bool sdx_term_remove(const sdx_term *term, const sdx_term *divisor, sdx_term *ou
     return j == divisor->degree;
 }
 
+/* ---- scratch -------------------------------------------------------------------------------- */
+
+sdx_poly *sdx_polys_take(const sdx_expr_pool *pool, size_t count) {
+    sdx_expr_pool *owner = (sdx_expr_pool *)pool; /* no pool is made const */
+    if (!owner->polys)
+        owner->polys = sdx_alloc(owner->allocator, SDX_POLYS * sizeof(sdx_poly), _Alignof(sdx_poly));
+    if (!owner->polys) owner->out_of_memory = true;
+    if (!owner->polys || count > SDX_POLYS - owner->polys_used) return NULL;
+    owner->polys_used += count;
+    return owner->polys + owner->polys_used - count;
+}
+
+void sdx_polys_give(const sdx_expr_pool *pool, size_t count) {
+    ((sdx_expr_pool *)pool)->polys_used -= count;
+}
+
 /* ---- construction --------------------------------------------------------------------------- */
 
 void sdx_poly_copy(sdx_poly *out, const sdx_poly *from) {
@@ -130,23 +146,31 @@ bool sdx_poly_mul_term(sdx_poly *out, const sdx_poly *poly, const sdx_term *term
     return true;
 }
 
-bool sdx_poly_mul(sdx_poly *out, const sdx_poly *a, const sdx_poly *b) {
-    sdx_poly row, sum;
+static bool multiply(sdx_poly *out, const sdx_poly *a, const sdx_poly *b, sdx_poly scratch[2]) {
+    sdx_poly *row = &scratch[0], *sum = &scratch[1];
     out->count = 0;
     for (uint32_t i = 0; i < b->count; i++) {
-        if (!sdx_poly_mul_term(&row, a, &b->terms[i])) return false;
-        if (!sdx_poly_add(&sum, out, &row, 1)) return false;
-        sdx_poly_copy(out, &sum);
+        if (!sdx_poly_mul_term(row, a, &b->terms[i])) return false;
+        if (!sdx_poly_add(sum, out, row, 1)) return false;
+        sdx_poly_copy(out, sum);
     }
     return true;
 }
 
+bool sdx_poly_mul(const sdx_expr_pool *pool, sdx_poly *out, const sdx_poly *a, const sdx_poly *b) {
+    sdx_poly *scratch = sdx_polys_take(pool, 2);
+    if (!scratch) return false;
+    bool done = multiply(out, a, b, scratch);
+    sdx_polys_give(pool, 2);
+    return done;
+}
+
 /* Takes multiples of b out of a, term by term from the top. A coefficient that b's leading one
  * does not divide keeps the rest of a truncating division, so rests are unique. */
-bool sdx_poly_divide(const sdx_poly *a, const sdx_poly *b, bool exact, sdx_poly *quotient,
-                     sdx_poly *rest) {
+static bool divide(const sdx_poly *a, const sdx_poly *b, bool exact, sdx_poly *quotient,
+                   sdx_poly *rest, sdx_poly scratch[2]) {
     const sdx_term *lead = &b->terms[0];
-    sdx_poly product, difference;
+    sdx_poly *product = &scratch[0], *difference = &scratch[1];
     sdx_poly_copy(rest, a);
     quotient->count = 0;
     uint32_t at = 0;
@@ -163,12 +187,21 @@ bool sdx_poly_divide(const sdx_poly *a, const sdx_poly *b, bool exact, sdx_poly 
         part.coefficient = 1;
         if (!append_term(quotient, &part, factor)) return false;
         part.coefficient = factor;
-        if (!sdx_poly_mul_term(&product, b, &part)) return false;
-        if (!sdx_poly_add(&difference, rest, &product, -1)) return false;
-        sdx_poly_copy(rest, &difference);
+        if (!sdx_poly_mul_term(product, b, &part)) return false;
+        if (!sdx_poly_add(difference, rest, product, -1)) return false;
+        sdx_poly_copy(rest, difference);
         /* The term at `at` is gone now, or is what truncation left and divides no further. */
     }
     return true;
+}
+
+bool sdx_poly_divide(const sdx_expr_pool *pool, const sdx_poly *a, const sdx_poly *b, bool exact,
+                     sdx_poly *quotient, sdx_poly *rest) {
+    sdx_poly *scratch = sdx_polys_take(pool, 2);
+    if (!scratch) return false;
+    bool done = divide(a, b, exact, quotient, rest, scratch);
+    sdx_polys_give(pool, 2);
+    return done;
 }
 
 /* ---- to and from the pool ------------------------------------------------------------------- */

@@ -128,9 +128,12 @@ static sdx_status collect(sdx_image_job *job, const opj_image_t *image) {
 /* ---- the codec ------------------------------------------------------------------------------ */
 
 static sdx_status decode(j2k_reader *r, opj_codec_t *codec, opj_stream_t *stream) {
-    opj_dparameters_t parameters;
+    /* Eight kilobytes: too much for a small stack. */
+    opj_dparameters_t *parameters =
+        sdx_alloc(r->job->allocator, sizeof *parameters, _Alignof(opj_dparameters_t));
+    if (!parameters) return sdx_fail_memory(r->job->error, sizeof *parameters, "OpenJPEG");
     opj_image_t *image = NULL;
-    opj_set_default_decoder_parameters(&parameters);
+    opj_set_default_decoder_parameters(parameters);
     opj_set_info_handler(codec, on_message, r);
     opj_set_warning_handler(codec, on_message, r);
     opj_set_error_handler(codec, on_error, r);
@@ -139,11 +142,12 @@ static sdx_status decode(j2k_reader *r, opj_codec_t *codec, opj_stream_t *stream
     opj_stream_set_seek_function(stream, seek);
     opj_stream_set_user_data(stream, r, NULL);
     opj_stream_set_user_data_length(stream, r->job->size);
-    const bool done = opj_setup_decoder(codec, &parameters) &&
+    const bool done = opj_setup_decoder(codec, parameters) &&
                       opj_read_header(stream, codec, &image) &&
                       opj_decode(codec, stream, image) && opj_end_decompress(codec, stream);
     const sdx_status status = done ? collect(r->job, image) : damaged(r);
     opj_image_destroy(image);
+    sdx_free(r->job->allocator, parameters, sizeof *parameters);
     return status;
 }
 

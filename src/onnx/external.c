@@ -14,6 +14,8 @@
 #include "base/file.h"
 #include "base/sha1.h"
 
+#define LONGEST_PATH 4095
+
 typedef struct data_file {
     sdx_span location; /* as written in the model */
     sdx_file file;
@@ -110,24 +112,15 @@ static int open_beneath(int root, char *path) {
     return (int)fd;
 }
 
-static sdx_status open_file(sdx_external *external, const sdx_external_request *request,
-                            data_file **out, sdx_error *error) {
-    char path[4096];
-    if (request->location.size >= sizeof path)
-        return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, request->position,
-                           "tensor '%s': the path of its external data has %zu bytes, at most "
-                           "%zu are allowed",
-                           request->tensor, request->location.size, sizeof path - 1);
-    if (request->location.size) memcpy(path, request->location.data, request->location.size);
-    path[request->location.size] = 0;
+/* path and shown: the same text, of which opening may change the first. */
+static sdx_status open_path(sdx_external *external, const sdx_external_request *request, char *path,
+                            const char *shown, data_file **out, sdx_error *error) {
     const char *mistake = path_mistake(path);
     if (mistake)
         return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, request->position,
                            "tensor '%s': the path of its external data, '%s', %s; only files "
                            "beneath the model's folder are read",
                            request->tensor, path, mistake);
-    char shown[4096];
-    memcpy(shown, path, request->location.size + 1);
     int fd = open_beneath(external->root, path);
     if (fd < 0)
         return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, request->position,
@@ -158,6 +151,24 @@ static sdx_status open_file(sdx_external *external, const sdx_external_request *
     external->bytes += file->file.size;
     *out = file;
     return SDX_STATUS_OK;
+}
+
+static sdx_status open_file(sdx_external *external, const sdx_external_request *request,
+                            data_file **out, sdx_error *error) {
+    const size_t size = request->location.size, room = 2 * (size + 1);
+    if (size > LONGEST_PATH)
+        return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, request->position,
+                           "tensor '%s': the path of its external data has %zu bytes, at most "
+                           "%d are allowed",
+                           request->tensor, size, LONGEST_PATH);
+    char *path = sdx_alloc(external->allocator, room, 1), *shown = path + size + 1;
+    if (!path) return sdx_fail_memory(error, room, "a path");
+    if (size) memcpy(path, request->location.data, size);
+    path[size] = 0;
+    memcpy(shown, path, size + 1);
+    sdx_status status = open_path(external, request, path, shown, out, error);
+    sdx_free(external->allocator, path, room);
+    return status;
 }
 
 static int hex_digit(uint8_t c) {

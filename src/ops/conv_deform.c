@@ -14,7 +14,7 @@ typedef struct params {
 } params;
 
 enum { X, W, OFFSET, BIAS, MASK };
-enum { COLUMNS = 64 }; /* output positions at a time */
+enum { COLUMNS = 64, PLACES = 128 }; /* output positions at a time; and times axes */
 
 static sdx_status prepare(sdx_prep *prep) {
     params *p = prep->params;
@@ -130,6 +130,8 @@ static sdx_status body(sdx_call *call) {
     size_t taps = j.conv.window.kernel_count, outs = j.conv.window.out_count;
     size_t maps = j.conv.out_planes * j.conv.groups, block = block_bytes(x->dtype, channels * taps);
     j.planes_per_offset = channels / j.offset_groups;
+    size_t most = PLACES / (size_t)j.conv.window.rank;
+    if (most > COLUMNS) most = COLUMNS;
     sdx_scratch scratch;
     SDX_TRY(sdx_call_scratch(
         call, block + product_bytes(x->dtype, j.conv.out_planes, j.conv.in_planes * taps),
@@ -145,8 +147,8 @@ static sdx_status body(sdx_call *call) {
             f64_start(bias ? bias->data : NULL, maps, outs, (void *)out);
         else
             f32_start(bias ? bias->data : NULL, maps, outs, (void *)out);
-        for (j.column = 0; channels > 0 && j.column < outs; j.column += COLUMNS) {
-            j.columns = outs - j.column < COLUMNS ? outs - j.column : COLUMNS;
+        for (j.column = 0; channels > 0 && j.column < outs; j.column += most) {
+            j.columns = outs - j.column < most ? outs - j.column : most;
             one_block(call, &j, w->data, out, (char *)scratch.data + block);
         }
     }

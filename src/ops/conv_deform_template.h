@@ -10,8 +10,8 @@ static void LOCAL(start)(const T *bias, size_t planes, size_t count, T *out) {
 /* Where a tap of each output position of the block falls: the cell's lower corner and the
  * distance from it, axis by axis. */
 typedef struct LOCAL(places) {
-    int64_t cell[SDX_MAX_RANK][COLUMNS];
-    T part[SDX_MAX_RANK][COLUMNS];
+    int64_t cell[PLACES]; /* [axis][column] */
+    T part[PLACES];
 } LOCAL(places);
 
 /* offset points at the first axis's offsets of this tap. */
@@ -32,8 +32,8 @@ static void LOCAL(locate)(const job *j, size_t tap, const T *offset, LOCAL(place
             /* What is a whole element away from the image, or not a number, sees nothing of it. */
             if (!(where > -1 && where < (T)w->in[a])) where = -2;
             T cell = (T)floor((double)where);
-            places->cell[a][c] = (int64_t)cell;
-            places->part[a][c] = where - cell;
+            places->cell[(size_t)a * j->columns + c] = (int64_t)cell;
+            places->part[(size_t)a * j->columns + c] = where - cell;
         }
         for (int32_t a = w->rank - 1; a >= 0 && ++at[a] == w->out[a]; a--) at[a] = 0;
     }
@@ -48,8 +48,8 @@ static void LOCAL(corner)(const job *j, const LOCAL(places) *places, size_t corn
         T product = mask ? mask[c] : 1;
         for (int32_t a = 0; a < w->rank; a++) {
             bool upper = (corner >> a & 1u) != 0;
-            int64_t i = places->cell[a][c] + upper;
-            product *= upper ? places->part[a][c] : 1 - places->part[a][c];
+            int64_t i = places->cell[(size_t)a * j->columns + c] + upper;
+            product *= upper ? places->part[(size_t)a * j->columns + c] : 1 - places->part[(size_t)a * j->columns + c];
             if (i < 0 || i >= w->in[a]) {
                 product = 0;
                 i = 0;

@@ -228,6 +228,31 @@ static sdx_labels summed_labels(const sdx_labels *term, const sdx_labels *output
     return sums;
 }
 
+/* Term t joins what the terms before it have become; the last one makes the result. Apart, so that its
+ * operands are not on the stack together with those of all. */
+__attribute__((noinline)) static void multiply_term(einsum_state *state, const sdx_labels *terms,
+                                                    uint32_t t, uint32_t count,
+                                                    const sdx_labels *output, operand *left,
+                                                    void *result) {
+    bool keep[SDX_EINSUM_LABELS], last = t + 1 == count;
+    sdx_einsum_step step;
+    operand right, product;
+    const sdx_labels none = {0};
+    input_operand(state, t, &terms[t], &right);
+    sdx_einsum_keep(terms, count, t, output, keep);
+    sdx_einsum_plan(&left->labels, &terms[t], keep, &step);
+    if (last && sdx_einsum_direct(&step, output)) {
+        dense_operand(state, output, result, &product);
+        contract(state, &step, *left, right, &product, result);
+        return;
+    }
+    void *to = take(state, size_of(state, &step.result));
+    dense_operand(state, &step.result, to, &product);
+    contract(state, &step, *left, right, &product, to);
+    if (last) gather(state, &product, output, &none, result);
+    *left = product;
+}
+
 sdx_status sdx_einsum_run(sdx_call *call) {
     const sdx_einsum_params *params = call->params;
     sdx_tensor *y = sdx_out(call, 0);
@@ -235,33 +260,17 @@ sdx_status sdx_einsum_run(sdx_call *call) {
     einsum_state state = {.call = call, .scratch = call->scratch};
     state.type = sdx_product_type(y->dtype);
     state.element = sdx_dtype_size(state.type);
-    sdx_labels terms[SDX_EINSUM_TERMS], output, none = {0};
+    sdx_labels terms[SDX_EINSUM_TERMS], output;
     SDX_TRY(read_shapes(&state, terms, &output));
     void *result = sdx_product_direct(y->dtype) ? y->data : take(&state, y->count);
-    operand left, right, out;
-    dense_operand(&state, &output, result, &out);
+    operand left;
     input_operand(&state, 0, &terms[0], &left);
     if (params->term_count == 1) {
         sdx_labels sums = summed_labels(&terms[0], &output);
         gather(&state, &left, &output, &sums, result);
     }
-    for (uint32_t t = 1; t < params->term_count; t++) {
-        bool keep[SDX_EINSUM_LABELS], last = t + 1 == params->term_count;
-        sdx_einsum_step step;
-        input_operand(&state, t, &terms[t], &right);
-        sdx_einsum_keep(terms, params->term_count, t, &output, keep);
-        sdx_einsum_plan(&left.labels, &terms[t], keep, &step);
-        if (last && sdx_einsum_direct(&step, &output)) {
-            contract(&state, &step, left, right, &out, result);
-            break;
-        }
-        operand product;
-        void *to = take(&state, size_of(&state, &step.result));
-        dense_operand(&state, &step.result, to, &product);
-        contract(&state, &step, left, right, &product, to);
-        if (last) gather(&state, &product, &output, &none, result);
-        left = product;
-    }
+    for (uint32_t t = 1; t < params->term_count; t++)
+        multiply_term(&state, terms, t, params->term_count, &output, &left, result);
     if (result != y->data) sdx_product_narrow(y->dtype, result, y->data, y->count);
     return SDX_STATUS_OK;
 }

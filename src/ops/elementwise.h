@@ -12,7 +12,7 @@
 #include "ops/op.h"
 
 #define SDX_EW_INPUTS 3 /* operands of one kernel at most */
-#define SDX_EW_BLOCK 256 /* elements converted at a time: lives on the stack, in L1 */
+#define SDX_EW_BLOCK 112 /* elements converted at a time: several blocks lie on the stack, which may be small */
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 

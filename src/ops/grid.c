@@ -12,7 +12,7 @@ enum { NEAREST, LINEAR, CUBIC };
 enum { ZEROS, BORDER, REFLECTION };
 enum { X, GRID };
 /* Entries of the lists of the places at hand, and how many places at most. */
-enum { ENTRIES = 4096, PLACES = 64 };
+enum { ENTRIES = 4096, PLACES = 64, ON_STACK = 128 };
 
 typedef struct params {
     int mode, padding;
@@ -67,12 +67,13 @@ typedef struct job {
     int32_t axes;
     size_t in_plane, out_plane, channels;
     size_t taps, entries; /* per axis, and of a place in all */
+    void *memory;         /* for the lists, where they are too long for the stack; or NULL */
 } job;
 
 /* The lists of some places; an offset of -1 is an element outside that counts as zero. */
 typedef struct places {
-    int64_t offset[ENTRIES];
-    double weight[ENTRIES];
+    int64_t *offset;
+    double *weight;
 } places;
 
 static double reflect(double x, double lo, double hi) {
@@ -223,14 +224,16 @@ static void read_places(const job *j, const places *list, size_t n, size_t first
 /* Output places [begin, end), counted over all images. */
 static void places_body(void *arg, size_t begin, size_t end) {
     const job *j = arg;
-    places list;
-    size_t axes = (size_t)j->axes, most = ENTRIES / j->entries;
-    if (most > PLACES) most = PLACES;
+    int64_t offsets[ON_STACK];
+    double weights[ON_STACK], grid[PLACES];
+    places list = {offsets, weights};
+    if (j->memory) list = (places){j->memory, (double *)((int64_t *)j->memory + j->entries)};
+    size_t axes = (size_t)j->axes, most = j->memory ? 1 : ON_STACK / j->entries;
+    if (most > PLACES / axes) most = PLACES / axes;
     for (size_t at = begin, count; at < end; at += count) {
         size_t n = at / j->out_plane, first = at % j->out_plane;
         count = end - at < most ? end - at : most;
         if (count > j->out_plane - first) count = j->out_plane - first;
-        double grid[PLACES * SDX_MAX_RANK];
         sdx_convert(j->grid->dtype, SDX_DTYPE_FLOAT64,
                     (const char *)j->grid->data + at * axes * sdx_dtype_size(j->grid->dtype), grid,
                     count * axes);
@@ -253,8 +256,16 @@ static sdx_status body(sdx_call *call) {
     j.entries = 1;
     for (int32_t a = 0; a < j.axes; a++) j.entries *= j.taps;
     if (j.in_plane == 0) return sdx_call_fail(call, "an empty image cannot be sampled");
-    sdx_call_parallel(call, (size_t)j.y->dims[0] * j.out_plane,
-                      32768 / (j.entries * j.channels * 4) + 16, places_body, &j);
+    const size_t count = (size_t)j.y->dims[0] * j.out_plane;
+    if (j.entries <= ON_STACK) {
+        sdx_call_parallel(call, count, 32768 / (j.entries * j.channels * 4) + 16, places_body, &j);
+        return SDX_STATUS_OK;
+    }
+    /* Cubic over four axes and more: one list, one thread. */
+    j.memory = sdx_call_temp(call, j.entries, sizeof(int64_t) + sizeof(double));
+    if (!j.memory) return SDX_STATUS_NO_MEMORY;
+    places_body(&j, 0, count);
+    sdx_call_temp_free(call, j.memory);
     return SDX_STATUS_OK;
 }
 

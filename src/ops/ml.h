@@ -96,6 +96,6 @@ size_t sdx_ml_find_string(const sdx_ml_table *table, sdx_string string);
  * equal numbers are equal words and all NaNs are one. */
 void sdx_ml_words(sdx_dtype dtype, const void *data, size_t begin, size_t count, uint64_t *out);
 /* A block of elements that is turned into words at a time. */
-#define SDX_ML_BLOCK 256
+#define SDX_ML_BLOCK 128
 
 #endif

@@ -79,6 +79,8 @@ const sdx_op *sdx_op_find(const char *domain, const char *name, int64_t version)
 /* Operators that passes alone make (fused.def): no model file can name one. */
 #define SDX_DOMAIN_FUSED "sardonyx"
 const sdx_op *sdx_op_find_fused(const char *name);
+/* The index-th of those that one of the two has found so far; NULL past the end. */
+const sdx_op *sdx_op_found(size_t index);
 /* What to say about an operator that is not there ("… is supported in versions 7 to 28"). */
 void sdx_op_explain_missing(const char *domain, const char *name, int64_t version, char *buffer,
                             size_t size);
@@ -187,7 +189,7 @@ sdx_expr sdx_infer_product(const sdx_infer *inf, uint32_t i, int32_t from, int32
 
 /* Elements of a small integer (or bool) tensor, symbolic or plain: copies at most capacity and
  * sets *count. False when not known now, or more than capacity. */
-#define SDX_MAX_CONTENTS 256
+#define SDX_MAX_CONTENTS 224
 bool sdx_infer_contents(const sdx_infer *inf, uint32_t i, sdx_expr *out, size_t capacity,
                         size_t *count);
 /* The data itself when it is known now: constants while loading, any input at run time. */

@@ -136,7 +136,7 @@ static sdx_status reduce_infer(sdx_infer *inf) {
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-#define CHUNK 256 /* elements converted at a time; also results folded side by side */
+#define CHUNK 128 /* elements converted at a time; also results folded side by side */
 
 typedef struct reduce_job {
     const reduce_kind *kind;
@@ -437,7 +437,7 @@ static sdx_status reduce_run(sdx_call *call) {
     job.ints = !sdx_dtypes_has(SDX_T_FLOATS, in->dtype) && kind->fold != SDX_FOLD_EXP;
     if (plan_dims(&job, in, reduced)) {
         /* Narrow where columns are long, so that even few of them are several threads' work. */
-        job.strip = job.total >= 256 ? CHUNK / 8 : CHUNK;
+        job.strip = job.total >= 256 ? CHUNK / 4 : CHUNK;
         job.strips = (job.inner + job.strip - 1) / job.strip;
         size_t work = (job.inner < job.strip ? job.inner : job.strip) * (job.total + 1);
         sdx_call_parallel(call, sdx_walk_count(&job.kept) * job.strips, 32768 / work + 1,

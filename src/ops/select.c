@@ -78,18 +78,20 @@ static bool fetch(const sdx_infer *inf, uint32_t i, sdx_expr *out, size_t count)
 }
 
 static void where_contents(sdx_infer *inf, int32_t rank, const sdx_expr *dims) {
-    sdx_expr c[SDX_MAX_CONTENTS], x[SDX_MAX_CONTENTS], y[SDX_MAX_CONTENTS];
+    enum { TAKE_Y, TAKE_X, TAKE_EITHER };
+    uint8_t take[SDX_MAX_CONTENTS];
+    sdx_expr x[SDX_MAX_CONTENTS], y[SDX_MAX_CONTENTS];
     size_t count;
     if (!inf->pool || !sdx_dtypes_has(SDX_T_INDEX | SDX_T(BOOL), sdx_ew_input_type(inf, 1)))
         return;
     if (!sdx_ew_known_count(rank, dims, SDX_MAX_CONTENTS, &count) || count == 0) return;
-    if (!fetch(inf, 0, c, count) || !fetch(inf, 1, x, count) || !fetch(inf, 2, y, count)) return;
+    if (!fetch(inf, 0, x, count)) return;
+    for (size_t e = 0; e < count; e++)
+        take[e] = !sdx_expr_is_const(x[e]) ? TAKE_EITHER : sdx_expr_value(x[e]) ? TAKE_X : TAKE_Y;
+    if (!fetch(inf, 1, x, count) || !fetch(inf, 2, y, count)) return;
     for (size_t e = 0; e < count; e++) {
-        if (sdx_expr_is_const(c[e])) {
-            if (sdx_expr_value(c[e]) == 0) x[e] = y[e];
-        } else if (!sdx_expr_same(x[e], y[e])) {
-            x[e] = SDX_EXPR_UNKNOWN;
-        }
+        if (take[e] == TAKE_Y) x[e] = y[e];
+        else if (take[e] == TAKE_EITHER && !sdx_expr_same(x[e], y[e])) x[e] = SDX_EXPR_UNKNOWN;
     }
     sdx_infer_set_contents(inf, 0, x, count);
 }
