@@ -53,9 +53,12 @@ static double neon(long rounds) {
 }
 #endif
 
+#if defined(__x86_64__) || defined(__aarch64__)
 static bool wanted(const char *isa, const char *name) { return !isa || strcmp(isa, name) == 0; }
+#endif
 
 static double (*pick(const char *isa, const char **name))(long) {
+    (void)isa; /* of no use to machines whose peak is not known */
     *name = "none";
 #if defined(__x86_64__)
     if (wanted(isa, "avx512") && __builtin_cpu_supports("avx512f")) {

@@ -23,7 +23,7 @@ typedef struct arranger {
     sdx_lowering *l;
     const sdx_sample *samples;
     uint32_t count;
-    size_t bounds[SDX_SAMPLES];
+    uint64_t bounds[SDX_SAMPLES];
     sdx_buffer *buffers, *trial;
     candidate *found;
     uint32_t found_count;

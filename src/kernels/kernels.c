@@ -5,22 +5,44 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#if SDX_SET_NEON && defined(__arm__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #define MOST_SETS 4
 
-/* The sets of this build, from plain to best, and whether the machine can run each.
- * __builtin_cpu_supports asks CPUID and XGETBV: what the system does not save does not count. */
+#if SDX_SET_NEON && defined(__arm__)
+/* The kernels multiply and add in one, which VFPv4 brought. */
+static bool has_neon(void) {
+    const unsigned long both = HWCAP_NEON | HWCAP_VFPv4;
+    return (getauxval(AT_HWCAP) & both) == both;
+}
+#endif
+
+/* The sets of this build, from plain to best, that the machine can run. __builtin_cpu_supports asks CPUID
+ * and XGETBV: what the system does not save does not count. */
 static size_t list_sets(const sdx_kernels *sets[MOST_SETS]) {
     size_t count = 0;
+    memset(sets, 0, MOST_SETS * sizeof *sets);
+#if SDX_SET_BASE
     sets[count++] = &sdx_kernels_base;
-#if defined(__x86_64__)
+#endif
+#if SDX_SET_AVX2 || SDX_SET_AVX512
     __builtin_cpu_init();
+#endif
+#if SDX_SET_AVX2
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         sets[count++] = &sdx_kernels_avx2;
+#endif
+#if SDX_SET_AVX512
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
         sets[count++] = &sdx_kernels_avx512;
-#elif defined(__aarch64__)
+#endif
+#if SDX_SET_NEON && defined(__arm__)
+    if (has_neon()) sets[count++] = &sdx_kernels_neon;
+#elif SDX_SET_NEON
     sets[count++] = &sdx_kernels_neon;
 #endif
     return count;
@@ -33,7 +55,9 @@ const sdx_kernels *sdx_kernels_at(size_t index) {
 
 static const sdx_kernels *pick(void) {
     const sdx_kernels *sets[MOST_SETS];
-    size_t count = list_sets(sets), most = count - 1;
+    size_t count = list_sets(sets);
+    if (!count) return NULL; /* a build for other machines alone */
+    size_t most = count - 1;
     const char *asked = getenv("SARDONYX_CPU");
     if (asked && strcmp(asked, "scalar") == 0) asked = "base";
     for (size_t i = 0; asked && i < count; i++)

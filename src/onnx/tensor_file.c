@@ -84,8 +84,12 @@ static sdx_status read_list(sdx_loader *loader, sdx_pb_reader in, sdx_kind kind,
 
 enum { MAP_INT_KEYS = 3, MAP_STRING_KEYS = 4, MAP_VALUES = 5 };
 
-/* One field of keys: a string, an integer, or a packed run of integers. An integer is kept in the
- * size of an sdx_string, so that one vector serves both. */
+/* Keys are collected as the elements of the tensor that they become. */
+static size_t key_size(uint32_t key_field) {
+    return key_field == MAP_STRING_KEYS ? sizeof(sdx_string) : sizeof(int64_t);
+}
+
+/* One field of keys: a string, an integer, or a packed run of integers. */
 static sdx_status read_keys(sdx_loader *loader, const sdx_pb_field *field, sdx_vector *keys) {
     sdx_span run = field->bytes;
     uint64_t number = field->varint;
@@ -97,10 +101,11 @@ static sdx_status read_keys(sdx_loader *loader, const sdx_pb_field *field, sdx_v
     for (bool more = !packed || run.size; more; more = packed && run.size) {
         if (packed && !sdx_pb_varint(&run, &number))
             return sdx_bad(loader, field->position, "a map's keys end within a number");
-        sdx_string *slot = sdx_vector_push(keys, loader->module->allocator, sizeof *slot);
+        void *slot = sdx_vector_push(keys, loader->module->allocator, key_size(field->number));
         if (!slot) return sdx_load_no_memory(loader);
-        *slot = text ? (sdx_string){(const char *)field->bytes.data, field->bytes.size}
-                     : (sdx_string){NULL, (size_t)number};
+        if (text)
+            *(sdx_string *)slot = (sdx_string){(const char *)field->bytes.data, field->bytes.size};
+        else *(int64_t *)slot = (int64_t)number;
     }
     return SDX_STATUS_OK;
 }
@@ -131,15 +136,11 @@ static sdx_status read_map_fields(sdx_loader *loader, sdx_pb_reader in,
                    count);
 }
 
-/* The keys as a tensor, of strings or of the integers that read_keys put into their sizes. */
 static sdx_status make_keys(const sdx_vector *keys, bool text, const sdx_allocator *allocator,
                             sdx_value **out, sdx_error *error) {
     const sdx_tensor like = {.dtype = text ? SDX_DTYPE_STRING : SDX_DTYPE_INT64, .rank = 1,
-                             .dims = {(int64_t)keys->count}, .data = text ? keys->data : NULL};
-    SDX_TRY(sdx_value_new_tensor(allocator, &like, out, error));
-    for (size_t i = 0; !text && i < keys->count; i++)
-        ((int64_t *)(*out)->tensor.data)[i] = (int64_t)((const sdx_string *)keys->data)[i].size;
-    return SDX_STATUS_OK;
+                             .dims = {(int64_t)keys->count}, .data = keys->data};
+    return sdx_value_new_tensor(allocator, &like, out, error);
 }
 
 /* MapProto: keys as integers or strings, values as a SequenceProto. */
@@ -156,7 +157,7 @@ static sdx_status read_map(sdx_loader *loader, sdx_pb_reader in, const sdx_alloc
             sdx_value_alloc_list(allocator, SDX_KIND_SEQUENCE, 0, &values, loader->error));
     SDX_TRY_GOTO(sdx_value_new_map(allocator, keys, values, out, loader->error));
 fail:
-    sdx_vector_free(&found, loader->module->allocator, sizeof(sdx_string));
+    sdx_vector_free(&found, loader->module->allocator, key_size(key_field));
     sdx_value_release(keys);
     sdx_value_release(values);
     return status;

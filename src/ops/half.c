@@ -11,7 +11,7 @@ enum { MAX_IN = 9, MAX_OUT = 5 };
 
 void sdx_infer_add_scratch(sdx_infer *inf, size_t bytes) {
     size_t rounded;
-    if (sdx_size_align(bytes, SDX_CACHE_LINE, &rounded) && rounded < (size_t)SDX_EXPR_MAX)
+    if (sdx_size_align(bytes, SDX_CACHE_LINE, &rounded) && rounded <= PTRDIFF_MAX / 4)
         sdx_infer_add_scratch_expr(inf, sdx_expr_const((int64_t)rounded));
 }
 

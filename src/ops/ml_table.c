@@ -16,14 +16,14 @@ static bool same_string(sdx_string a, sdx_string b) {
 
 /* The slot that holds the key, or the free one where it belongs. */
 static uint32_t *slot_of_word(const sdx_ml_table *table, uint64_t word) {
-    size_t at = hash_word(table, word) & table->mask;
+    size_t at = (size_t)hash_word(table, word) & table->mask;
     while (table->slots[at] && table->words[table->slots[at] - 1] != word)
         at = (at + 1) & table->mask;
     return &table->slots[at];
 }
 
 static uint32_t *slot_of_string(const sdx_ml_table *table, sdx_string string) {
-    size_t at = sdx_hash_bytes(string.data, string.size, table->seed) & table->mask;
+    size_t at = (size_t)sdx_hash_bytes(string.data, string.size, table->seed) & table->mask;
     while (table->slots[at] && !same_string(table->strings[table->slots[at] - 1], string))
         at = (at + 1) & table->mask;
     return &table->slots[at];

@@ -54,7 +54,7 @@ static bool grow_seen(part *p) {
     if (!rows || !slots) return false;
     if (p->row_count) memcpy(rows, p->rows, p->row_count * p->words * sizeof *rows);
     for (size_t r = 0; r < p->row_count; r++) {
-        size_t at = hash_set(rows + r * p->words, p->words) & (capacity * 2 - 1);
+        size_t at = (size_t)hash_set(rows + r * p->words, p->words) & (capacity * 2 - 1);
         while (slots[at]) at = (at + 1) & (capacity * 2 - 1);
         slots[at] = (uint32_t)r + 1;
     }
@@ -71,7 +71,7 @@ static bool note_seen(part *p) {
         p->out_of_memory = true;
         return false;
     }
-    size_t mask = p->slot_capacity - 1, at = hash_set(p->done, p->words) & mask;
+    size_t mask = p->slot_capacity - 1, at = (size_t)hash_set(p->done, p->words) & mask;
     size_t bytes = p->words * sizeof *p->rows;
     for (; p->slots[at]; at = (at + 1) & mask)
         if (memcmp(p->rows + (p->slots[at] - 1) * (size_t)p->words, p->done, bytes) == 0)

@@ -67,7 +67,7 @@ static inline void tensor_body(sdx_pb_writer *out, int dtype, const char *name, 
     if (count >= 0) sdx_pb_write_varint(out, 1, (uint64_t)count);
     sdx_pb_write_varint(out, 2, (uint64_t)dtype);
     if (name) tiny_text(out, 8, name);
-    sdx_pb_write_bytes(out, 9, data, bytes);
+    tiny_raw(out, dtype, data, bytes);
 }
 
 static inline void sparse_body(sdx_pb_writer *out, const char *name, const float *values,

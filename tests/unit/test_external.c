@@ -140,18 +140,22 @@ static void expect_refusal(const place *p, const where *at, sdx_status want, con
 }
 
 static const float numbers[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+/* The same as files have them, little-endian. */
+static const uint8_t stored[sizeof numbers] = {
+    0, 0, 0, 0,    0, 0, 0x80, 0x3f, 0, 0, 0, 0x40,    0, 0, 0x40, 0x40,
+    0, 0, 0x80, 0x40, 0, 0, 0xa0, 0x40, 0, 0, 0xc0, 0x40, 0, 0, 0xe0, 0x40};
 
 /* ---- ranges ----------------------------------------------------------------------------- */
 
 static void offsets_and_lengths(void **state) {
     const place *p = *state;
-    put(p, "model/w.bin", numbers, sizeof numbers);
+    put(p, "model/w.bin", stored, sizeof stored);
     expect_data(p, &(where){.location = "w.bin"}, numbers);
     expect_data(p, &(where){.location = "w.bin", .offset = "8"}, numbers + 2);
     expect_data(p, &(where){.location = "w.bin", .offset = "20", .length = "12"}, numbers + 5);
     expect_data(p, &(where){.location = "./w.bin", .offset = "0", .length = "12"}, numbers);
     uint8_t odd[32]; /* misaligned: must be copied, not used where it lies */
-    memcpy(odd + 3, numbers + 1, 12);
+    memcpy(odd + 3, stored + 4, 12);
     put(p, "model/odd.bin", odd, sizeof odd);
     expect_data(p, &(where){.location = "odd.bin", .offset = "3"}, numbers + 1);
 
@@ -178,7 +182,7 @@ static void offsets_and_lengths(void **state) {
 
 static void one_file_serves_many_tensors(void **state) {
     const place *p = *state;
-    put(p, "model/w.bin", numbers, sizeof numbers);
+    put(p, "model/w.bin", stored, sizeof stored);
     tiny_model m;
     session s;
     tiny_begin(&m, 21);
@@ -246,10 +250,10 @@ static void sha1_of_known_texts(void **state) {
 
 static void checksums_of_the_whole_file(void **state) {
     const place *p = *state;
-    put(p, "model/w.bin", numbers, sizeof numbers);
+    put(p, "model/w.bin", stored, sizeof stored);
     uint8_t digest[20];
     char lower[41], upper[41], wrong[41];
-    sdx_sha1(numbers, sizeof numbers, digest);
+    sdx_sha1(stored, sizeof stored, digest);
     hex(digest, lower, "0123456789abcdef");
     hex(digest, upper, "0123456789ABCDEF");
     expect_data(p, &(where){.location = "w.bin", .offset = "4", .checksum = lower}, numbers + 1);
@@ -273,10 +277,10 @@ static void checksums_of_the_whole_file(void **state) {
 
 static void paths_that_leave_are_refused(void **state) {
     const place *p = *state;
-    put(p, "outside/w.bin", numbers, sizeof numbers);
-    put(p, "model/w.bin", numbers, sizeof numbers);
+    put(p, "outside/w.bin", stored, sizeof stored);
+    put(p, "model/w.bin", stored, sizeof stored);
     assert_int_equal(mkdir(path_in(p, "model/sub"), 0777), 0);
-    put(p, "model/sub/w.bin", numbers, sizeof numbers);
+    put(p, "model/sub/w.bin", stored, sizeof stored);
     expect_data(p, &(where){.location = "sub/w.bin"}, numbers);
     expect_data(p, &(where){.location = "sub//./w.bin"}, numbers);
     assert_int_equal(symlink("sub/w.bin", path_in(p, "model/inside")), 0);
@@ -296,13 +300,13 @@ static void paths_that_leave_are_refused(void **state) {
                    "is absolute");
     expect_refusal(p, &(where){.offset = "0"}, SDX_STATUS_BAD_MODEL, "is empty");
     /* A name that only looks like one. */
-    put(p, "model/..w.bin", numbers, sizeof numbers);
+    put(p, "model/..w.bin", stored, sizeof stored);
     expect_data(p, &(where){.location = "..w.bin"}, numbers);
 }
 
 static void links_that_leave_are_refused(void **state) {
     const place *p = *state;
-    put(p, "outside/w.bin", numbers, sizeof numbers);
+    put(p, "outside/w.bin", stored, sizeof stored);
     assert_int_equal(symlink("../outside/w.bin", path_in(p, "model/file")), 0);
     assert_int_equal(symlink("../outside", path_in(p, "model/folder")), 0);
     assert_int_equal(symlink(path_in(p, "outside/w.bin"), path_in(p, "model/absolute")), 0);
@@ -320,7 +324,7 @@ static void links_that_leave_are_refused(void **state) {
     assert_int_equal(mkfifo(path_in(p, "model/pipe"), 0666), 0);
     expect_refusal(p, &(where){.location = "pipe"}, SDX_STATUS_BAD_MODEL, "is not a regular file");
     /* The folder itself may be reached through a link: it is the caller who names it. */
-    put(p, "model/w.bin", numbers, sizeof numbers);
+    put(p, "model/w.bin", stored, sizeof stored);
     assert_int_equal(symlink("model", path_in(p, "alias")), 0);
     tiny_model m;
     session s;
@@ -334,7 +338,7 @@ static void links_that_leave_are_refused(void **state) {
 
 static void models_without_a_folder_have_no_external_data(void **state) {
     const place *p = *state;
-    put(p, "model/w.bin", numbers, sizeof numbers);
+    put(p, "model/w.bin", stored, sizeof stored);
     tiny_model m;
     external_model(&m, &(where){.location = "w.bin"});
     assert_int_equal(chdir(path_in(p, "model")), 0); /* not taken from where the process stands */
@@ -352,7 +356,7 @@ static void models_without_a_folder_have_no_external_data(void **state) {
 
 static void another_folder_may_be_named(void **state) {
     const place *p = *state;
-    put(p, "outside/w.bin", numbers, sizeof numbers);
+    put(p, "outside/w.bin", stored, sizeof stored);
     tiny_model m;
     session s = {0};
     external_model(&m, &(where){.location = "w.bin"});
@@ -364,7 +368,7 @@ static void another_folder_may_be_named(void **state) {
         fail_msg("%s", s.error.message);
     check_loaded(&s, numbers);
     /* A model named without a folder stands in the current one. */
-    put(p, "model/w.bin", numbers + 4, 12);
+    put(p, "model/w.bin", stored + 16, 12);
     assert_int_equal(chdir(path_in(p, "model")), 0);
     if (sdx_model_load_file("m.onnx", NULL, &s.model, &s.error) != SDX_STATUS_OK)
         fail_msg("%s", s.error.message);
@@ -377,7 +381,7 @@ static void another_folder_may_be_named(void **state) {
 
 static void files_mapped_and_copied(void **state) {
     const place *p = *state;
-    put(p, "outside/w.bin", numbers, sizeof numbers);
+    put(p, "outside/w.bin", stored, sizeof stored);
     put(p, "outside/empty", "", 0);
     assert_int_equal(mkfifo(path_in(p, "outside/pipe"), 0666), 0);
     sdx_error error = {0};
@@ -386,7 +390,7 @@ static void files_mapped_and_copied(void **state) {
         assert_int_equal(sdx_file_open(path_in(p, "outside/w.bin"), copy, NULL, &file, &error), 0);
         assert_int_equal(file.size, sizeof numbers);
         assert_int_equal(file.mapped, !copy);
-        assert_memory_equal(file.data, numbers, sizeof numbers);
+        assert_memory_equal(file.data, stored, sizeof stored);
         sdx_file_close(&file);
         assert_null(file.data);
         assert_int_equal(sdx_file_open(path_in(p, "outside/empty"), copy, NULL, &file, &error), 0);

@@ -22,7 +22,7 @@ static void place(sdx_buffer *buffers, uint32_t count, size_t *arena) {
     sdx_plan_request request = {.strategy = "size", .allocator = &sdx_default_allocator};
     sdx_plan_result result;
     assert_int_equal(sdx_plan_place(buffers, count, &request, &result, NULL), SDX_STATUS_OK);
-    *arena = result.arena;
+    *arena = (size_t)result.arena;
 }
 
 static bool valid(const sdx_buffer *buffers, uint32_t count, size_t arena) {

@@ -24,7 +24,7 @@ static void good_model(tiny_model *m) {
     sdx_pb_write_varint(&m->out, 1, 5);
     sdx_pb_write_varint(&m->out, 2, 1);
     tiny_text(&m->out, 8, "w");
-    sdx_pb_write_bytes(&m->out, 9, w, sizeof w);
+    tiny_raw(&m->out, SDX_DTYPE_FLOAT32, w, sizeof w);
     sdx_pb_write_end(&m->out, weights);
     tiny_constant(m, "fold", 7, 2, fold, sizeof fold);
     tiny_constant(m, "unfold", 7, 3, unfold, sizeof unfold);

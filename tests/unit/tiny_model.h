@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/endian.h"
 #include "base/memory.h"
 #include "proto/writer.h"
 
@@ -85,13 +86,24 @@ static inline void tiny_node(tiny_model *m, const char *op, const char *inputs,
     tiny_node_int(m, op, inputs, outputs, NULL, 0);
 }
 
+/* raw_data, which is little-endian whatever the machine. */
+static inline void tiny_raw(sdx_pb_writer *out, int dtype, const void *data, size_t bytes) {
+    size_t unit = dtype == SDX_DTYPE_STRING ? 1 : sdx_dtype_size((sdx_dtype)dtype);
+    uint8_t *copy = sdx_alloc(NULL, bytes, 1);
+    if (!copy) return;
+    if (bytes) memcpy(copy, data, bytes);
+    if (!sdx_little_endian()) sdx_swap_bytes(copy, bytes, unit);
+    sdx_pb_write_bytes(out, 9, copy, bytes);
+    sdx_free(NULL, copy, bytes);
+}
+
 static inline void tiny_constant(tiny_model *m, const char *name, int dtype, int64_t count,
                                  const void *data, size_t bytes) {
     size_t tensor = sdx_pb_write_begin(&m->out, 5);
     sdx_pb_write_varint(&m->out, 1, (uint64_t)count);
     sdx_pb_write_varint(&m->out, 2, (uint64_t)dtype);
     tiny_text(&m->out, 8, name);
-    sdx_pb_write_bytes(&m->out, 9, data, bytes);
+    tiny_raw(&m->out, dtype, data, bytes);
     sdx_pb_write_end(&m->out, tensor);
 }
 

@@ -25,7 +25,7 @@
 #include "kernels/simd/simd_avx512.h"
 #elif defined(__AVX2__) && defined(__FMA__)
 #include "kernels/simd/simd_avx2.h"
-#elif defined(SDX_ISA_NEON) && defined(__aarch64__)
+#elif defined(SDX_ISA_NEON)
 #include "kernels/simd/simd_neon.h"
 #else
 #include "kernels/simd/simd_base.h"
