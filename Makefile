@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan msan intsan valgrind affinity debug demo test models references \
         conformance-data conformance differential shapes bench-load bench-memory \
-        cpus neon fuzz fuzz-afl faults bench-placement bench-peers bench-kernels bench rust-ort clean format help
+        cpus neon cross static small fuzz fuzz-afl faults bench-placement bench-peers bench-kernels bench rust-ort clean format help
 
 all: build
 
@@ -21,6 +21,9 @@ help:
 	@echo "make shapes     how many shapes are known before a run, against two peers"
 	@echo "make cpus       ONNX's tests and all models with each instruction set that the machine has"
 	@echo "make neon       the library for 64-bit ARM under an emulator: kernels, ONNX's tests, models"
+	@echo "make cross      the same for 64- and 32-bit ARM, RISC-V, 32-bit x86 and a big-endian machine"
+	@echo "make static     build/static/sardonyx: one file that needs no other, with musl"
+	@echo "make small SARDONYX_OPS='a.onnx b.onnx' [SARDONYX_ISA=avx2]  build/small: for these models alone"
 	@echo "make tsan       threads under ThreadSanitizer: pool, shared programs, cancelling, models"
 	@echo "make msan       memory that nobody wrote, by Clang; make valgrind: the same without a compiler"
 	@echo "make intsan     unsigned numbers that wrap or lose bits where sizes are computed"
@@ -131,8 +134,35 @@ cpus: build references conformance-data
 	@cd build && ctest --output-on-failure -R '^(cpus|kernels)'
 
 neon: references conformance-data
-	@tools/setup.sh neon
-	@tests/neon/run.sh $(CURDIR)/build/neon $(CURDIR)/build 10 squeezenet1_1 encoder
+	@tools/setup.sh cross
+	@tests/cross/run.sh aarch64 $(CURDIR)/build/cross/aarch64 $(CURDIR)/build 10 squeezenet1_1 encoder
+
+# CROSS='armv7 s390x' chooses machines of tools/toolchains.
+CROSS ?= aarch64 armv7 riscv64 i686 s390x
+cross: build references conformance-data
+	@tools/setup.sh cross
+	@code=0; for machine in $(CROSS); do echo "$$machine:"; \
+		tests/cross/run.sh $$machine $(CURDIR)/build/cross/$$machine $(CURDIR)/build 10 encoder squeezenet1_1 \
+			|| code=1; done; exit $$code
+
+# Where there are no references yet, it is built and measured only.
+static: setup-build
+	@tools/setup.sh static
+	@tests/build/static.sh $(CURDIR)/build/static $(CURDIR)/build/reference/encoder || (($$? == 77))
+	@ls -l build/static/sardonyx
+
+# Libraries and programs that have the operators of these models and no others; docs/small-targets.md.
+SARDONYX_OPS ?=
+SARDONYX_ISA ?=
+small: build
+	@test -n '$(SARDONYX_OPS)' || { echo "make small: SARDONYX_OPS='a.onnx b.onnx' names no model" >&2; exit 2; }
+	@mkdir -p build/small
+	@build/sardonyx ops --used $(SARDONYX_OPS) > build/small/ops.txt
+	@cmake -S . -B build/small -G Ninja -DCMAKE_BUILD_TYPE=MinSizeRel -DSARDONYX_TESTS=OFF \
+		-DSARDONYX_OPS=$(CURDIR)/build/small/ops.txt -DSARDONYX_ISA='$(SARDONYX_ISA)' \
+		-DSARDONYX_PCRE2=OFF -DSARDONYX_IMAGE=OFF -DSARDONYX_CJSON=OFF --log-level=WARNING > /dev/null
+	@cmake --build build/small --target sardonyx sardonyx_static sardonyx_shared run_once -- --quiet
+	@size build/small/examples/run_once
 
 bench-load: build references
 	@bench/run_load.sh

@@ -5,12 +5,15 @@
 #include "json.h"
 
 static const char help[] =
-    "usage: sardonyx ops [--filter TEXT] [--json]\n\n"
+    "usage: sardonyx ops [--filter TEXT] [--json]\n"
+    "       sardonyx ops --used MODEL..\n\n"
     "Lists the supported operators: domain, name, opset versions (from-to; open where the newest\n"
     "known counts), and the element types of the first input. Where this build lacks a library that an\n"
     "operator uses, its line ends with [built without NAME].\n\n"
     "  --filter TEXT  only operators whose name contains TEXT, in upper or lower case\n"
     "  --json         as JSON: the types of each input; the last list serves all further ones\n\n"
+    "  --used         a list of what the models need: operators of their files and those that passes\n"
+    "                 make of them, and the passes; for a build with these alone (`make small`)\n\n"
     "Exit code 1 if there is no such operator.\n\n"
     "example: sardonyx ops --filter pool\n";
 
@@ -84,15 +87,57 @@ static int list(const char *filter, bool as_json) {
     return EXIT_NO;
 }
 
+#define MOST_PASSES 64 /* more than passes.def has */
+
+/* Makes programs of a model at every level; notes which passes changed something. */
+static int use_model(const char *path, const char **changed) {
+    sdx_error error = {0};
+    sdx_model *model = NULL;
+    sdx_status status = sdx_model_load_file(path, NULL, &model, &error);
+    for (int level = 1; level <= 3 && status == SDX_STATUS_OK; level++) {
+        sdx_program_options options = {.struct_size = sizeof options, .optimize = level};
+        sdx_program *program = NULL;
+        status = sdx_program_create(model, &options, &program, &error);
+        sdx_pass_info pass = {.struct_size = sizeof pass};
+        for (size_t i = 0; program && i < MOST_PASSES &&
+                           sdx_program_get_pass(program, i, &pass) == SDX_STATUS_OK;
+             i++)
+            if (pass.changes) changed[i] = pass.name;
+        sdx_program_release(program);
+    }
+    sdx_model_release(model);
+    return status == SDX_STATUS_OK ? EXIT_OK : report_error(path, &error);
+}
+
+/* Lines "DOMAIN NAME FIRST_VERSION" and "pass NAME", as CMakeLists.txt reads them. */
+static int list_used(const text_list *models) {
+    const char *changed[MOST_PASSES] = {0};
+    for (size_t i = 0; i < models->count; i++) {
+        int code = use_model(models->items[i], changed);
+        if (code != EXIT_OK) return code;
+    }
+    sdx_op_info info = {.struct_size = sizeof info};
+    for (size_t i = 0; sdx_op_used(i, &info) == SDX_STATUS_OK; i++)
+        printf("%s %s %d\n", info.domain, info.name, info.first_version);
+    for (size_t i = 0; i < MOST_PASSES; i++)
+        if (changed[i]) printf("pass %s\n", changed[i]);
+    return EXIT_OK;
+}
+
 static int run(int argc, char **argv) {
     const char *filter = "";
-    bool as_json = false;
+    bool as_json = false, used = false;
     text_list extra = {0};
     const option options[] = {{.name = "--filter", .kind = OPTION_TEXT, .to = &filter},
-                              {.name = "--json", .kind = OPTION_FLAG, .to = &as_json}};
+                              {.name = "--json", .kind = OPTION_FLAG, .to = &as_json},
+                              {.name = "--used", .kind = OPTION_FLAG, .to = &used}};
     int code = EXIT_USAGE;
     if (!parse_arguments(&cmd_ops, argc, argv, options, sizeof options / sizeof *options, &extra)) {
         /* said already */
+    } else if (used && !extra.count) {
+        usage_error(&cmd_ops, "--used needs models");
+    } else if (used) {
+        code = list_used(&extra);
     } else if (extra.count) {
         usage_error(&cmd_ops, "'%s' was not expected", extra.items[0]);
     } else {

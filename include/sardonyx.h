@@ -736,6 +736,9 @@ SDX_API bool sdx_op_takes(size_t index, size_t input, sdx_dtype dtype);
 /* The i-th library that the op uses and this build lacks ("PCRE2"); NULL: no more. ImageDecoder then
  * refuses images of that library's format, any other op every model that has it. */
 SDX_API const char *sdx_op_lacks(size_t index, size_t i);
+/* The index-th of the operators that this process has looked up so far, in model files or for passes (domain
+ * "sardonyx"): what a build for these models alone needs. SDX_STATUS_INVALID_ARGUMENT past the end. */
+SDX_API sdx_status sdx_op_used(size_t index, sdx_op_info *info);
 
 #ifdef __cplusplus
 }

@@ -13,9 +13,11 @@ Usage: tools/setup.sh GROUP..
            bench/peers compares with; goes on without those that cannot be had
   afl      AFL++, for `make fuzz-afl`
   valgrind valgrind, for `make valgrind`
-  neon     cross compiler and emulator for 64-bit ARM, for `make neon`
+  cross    cross compilers and emulators of `make cross` and `make neon`: ARM of 64 and 32
+           bits, RISC-V, 32-bit x86, s390x; goes on without those that cannot be had
+  static   musl-gcc, for `make static`
   test     build, python and torch, clang with its sanitizer runtime, and, where the
-           system has them, neon, Chromium and the test data of an older ONNX
+           system has them, cross, static, Chromium and the test data of an older ONNX
 
 Installs only what is missing; quiet and quick when nothing is.
 Exit codes: 0 all present, 1 something could not be installed, 2 usage.
@@ -41,7 +43,11 @@ python_packages=(python3-venv)
 torch_packages=(python3-torch python3-torchvision libopenblas0-pthread)
 clang_packages=(clang=clang libclang-rt-dev)
 afl_packages=(afl++=afl-fuzz "${clang_packages[@]}")
-neon_packages=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static)
+# gcc-multilib, for -m32, cannot be installed beside cross compilers; gcc-i686-linux-gnu can.
+cross_packages=(qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+    gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
+    gcc-i686-linux-gnu libc6-dev-i386-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross)
+static_packages=(musl-tools=musl-gcc)
 # What tests can do without: they say so and are counted as skipped.
 optional_packages=(libonnx-testdata chromium chromium-driver)
 
@@ -164,11 +170,12 @@ for group in "$@"; do
     torch) packages+=("${torch_packages[@]}") ;;
     afl) packages+=("${afl_packages[@]}") ;;
     valgrind) packages+=(valgrind=valgrind) ;;
-    neon) packages+=("${neon_packages[@]}") ;;
+    cross) optional+=("${cross_packages[@]}") ;;
+    static) packages+=("${static_packages[@]}") ;;
     test)
         packages+=("${build_packages[@]}" "${python_packages[@]}"
             "${torch_packages[@]}" "${clang_packages[@]}")
-        optional+=("${optional_packages[@]}" "${neon_packages[@]}")
+        optional+=("${optional_packages[@]}" "${cross_packages[@]}" "${static_packages[@]}")
         need_venv=1
         ;;
     -h | --help) usage; exit 0 ;;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exec/stored.h"
+#include "kernels/kernels.h"
 #include "onnx/loader.h"
 #include "ops/resolve.h"
 #include "passes/gradient.h"
@@ -22,6 +23,9 @@ static sdx_status read_options(const sdx_load_options *given, sdx_load_options *
 }
 
 static sdx_status create(const sdx_load_options *options, sdx_model **out, sdx_error *error) {
+    if (!sdx_kernels_get())
+        return sdx_fail(error, SDX_STATUS_UNSUPPORTED,
+                        "this library was built for " SDX_SETS ", which this machine does not run");
     const sdx_allocator *allocator =
         options->allocator ? options->allocator : &sdx_default_allocator;
     sdx_model *model = sdx_alloc(allocator, sizeof *model, _Alignof(max_align_t));
@@ -62,8 +66,10 @@ static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options
     bool keep = (options->flags & SDX_LOAD_KEEP_UNSUPPORTED) != 0;
     if (!keep && model->module->problems.count) return first_problem(model->module, error);
     sdx_status status = sdx_infer_module(model->module, error);
+#if !SDX_WITHOUT_GRADIENT /* in a build for certain models: none of them has one */
     if (status == SDX_STATUS_OK && !model->stored)
         status = sdx_expand_gradients(model->module, error);
+#endif
     /* A problem comes before what followed from it. */
     if (!keep && model->module->problems.count) return first_problem(model->module, error);
     return status;

@@ -264,15 +264,25 @@ size_t sdx_model_attribute_text(const sdx_model *model, size_t node_index, size_
 
 size_t sdx_op_count(void) { return sdx_ops_count; }
 
-sdx_status sdx_op_get_info(size_t index, sdx_op_info *info) {
-    if (index >= sdx_ops_count) return out_of_range();
-    const sdx_op *op = &sdx_ops[index];
+static void describe_op(const sdx_op *op, sdx_op_info *info) {
     sdx_op_info full = {.struct_size = info->struct_size,
                         .domain = sdx_domain_shown(op->domain),
                         .name = op->name,
                         .first_version = op->first,
                         .last_version = op->last};
     copy_out(info, &full, info->struct_size, sizeof full);
+}
+
+sdx_status sdx_op_get_info(size_t index, sdx_op_info *info) {
+    if (index >= sdx_ops_count) return out_of_range();
+    describe_op(&sdx_ops[index], info);
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_op_used(size_t index, sdx_op_info *info) {
+    const sdx_op *op = sdx_op_found(index);
+    if (!op) return out_of_range();
+    describe_op(op, info);
     return SDX_STATUS_OK;
 }
 

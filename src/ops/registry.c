@@ -1,5 +1,6 @@
 /* registry.c - the table made from ops.def and its look-up by domain, name and opset version; and the
- * one made from fused.def, for passes. */
+ * one made from fused.def, for passes. A build for certain models (SARDONYX_OPS) has shorter lists. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,9 +34,26 @@ static const sdx_op fused[] = {
 #undef SDX_OP
     {0}};
 
+#define FUSED_COUNT (sizeof fused / sizeof *fused - 1)
+
+/* What was looked up, for `sardonyx ops --used`: first those of ops.def, then the fused ones. */
+static atomic_bool found[sizeof sdx_ops / sizeof *sdx_ops + FUSED_COUNT];
+
+static const sdx_op *note_found(const sdx_op *op, size_t index) {
+    atomic_store_explicit(&found[index], true, memory_order_relaxed);
+    return op;
+}
+
+const sdx_op *sdx_op_found(size_t index) {
+    for (size_t i = 0; i < sdx_ops_count + FUSED_COUNT; i++)
+        if (atomic_load_explicit(&found[i], memory_order_relaxed) && index-- == 0)
+            return i < sdx_ops_count ? &sdx_ops[i] : &fused[i - sdx_ops_count];
+    return NULL;
+}
+
 const sdx_op *sdx_op_find_fused(const char *name) {
-    for (const sdx_op *op = fused; op->name; op++)
-        if (strcmp(op->name, name) == 0) return op;
+    for (size_t i = 0; i < FUSED_COUNT; i++)
+        if (strcmp(fused[i].name, name) == 0) return note_found(&fused[i], sdx_ops_count + i);
     return NULL;
 }
 
@@ -74,7 +92,7 @@ const sdx_op *sdx_op_find(const char *domain, const char *name, int64_t version)
     for (size_t i = first_entry(domain, name);
          i < sdx_ops_count && compare(&sdx_ops[i], domain, name) == 0; i++)
         if (version >= sdx_ops[i].first && (sdx_ops[i].last == 0 || version <= sdx_ops[i].last))
-            return &sdx_ops[i];
+            return note_found(&sdx_ops[i], i);
     return NULL;
 }
 
@@ -96,9 +114,14 @@ void sdx_op_explain_missing(const char *domain, const char *name, int64_t versio
                  name, shown, (long long)version, newest);
         return;
     }
+#if SDX_SELECTED
+    const char *lack = "part of this build, which was made for certain models (SARDONYX_OPS)";
+#else
+    const char *lack = "supported";
+#endif
     size_t at = first_entry(domain, name);
-    int used = snprintf(buffer, size, "operator '%s' of domain '%s' version %lld is not supported",
-                        name, shown, (long long)version);
+    int used = snprintf(buffer, size, "operator '%s' of domain '%s' version %lld is not %s", name,
+                        shown, (long long)version, lack);
     for (size_t i = at; i < sdx_ops_count && compare(&sdx_ops[i], domain, name) == 0; i++) {
         if (used < 0 || (size_t)used >= size) return;
         int last = sdx_ops[i].last ? sdx_ops[i].last : newest;
