@@ -226,6 +226,11 @@ static size_t element_size(sdx_attr_kind kind) {
     }
 }
 
+/* Zero and "" are left out by writers of proto3; an object cannot be. */
+static bool has_default(sdx_attr_kind kind) {
+    return kind == SDX_ATTR_FLOAT || kind == SDX_ATTR_INT || kind == SDX_ATTR_STRING;
+}
+
 sdx_status sdx_load_attr(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope, sdx_id owner,
                          sdx_attr *out, bool *present) {
     attr_parts parts;
@@ -256,7 +261,7 @@ sdx_status sdx_load_attr(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope,
         return sdx_bad(loader, parts.position, "attribute '%s' has no value", out->name);
     out->count = parts.count;
     bool is_default = parts.count == 0 && !is_list(out->kind);
-    if (is_default && element_size(out->kind) == 8 && out->kind != SDX_ATTR_INT)
+    if (is_default && !has_default(out->kind) && out->kind != SDX_ATTR_GRAPH)
         return sdx_bad(loader, parts.position, "attribute '%s' has no value", out->name);
     if (is_default && out->kind == SDX_ATTR_GRAPH)
         return sdx_bad(loader, parts.position, "attribute '%s' has no graph", out->name);
@@ -264,7 +269,7 @@ sdx_status sdx_load_attr(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope,
     state.out.any =
         sdx_arena_array(&loader->module->arena, parts.count + 1, element_size(out->kind));
     if (!state.out.any) return sdx_load_no_memory(loader);
-    if (is_default) out->count = 1; /* proto3 writers leave zero and "" out */
+    if (is_default) out->count = 1;
     if (is_default && out->kind == SDX_ATTR_STRING) state.out.strings[0].data = "";
     out->as.ints = state.out.any;
     sdx_pb_field field;

@@ -279,7 +279,12 @@ static void typed_fields_equal_raw_data(void **state) {
             assert_int_equal(got->dtype, c->dtype);
             assert_int_equal(got->count, c->count);
             size_t bytes = c->count * sdx_dtype_size(c->dtype);
-            if (memcmp(got->data, c->memory, bytes) != 0)
+            uint8_t wanted[sizeof c->memory];
+            memcpy(wanted, c->memory, bytes);
+            size_t unit = sdx_dtype_size(c->dtype);
+            if (c->dtype == SDX_DTYPE_COMPLEX64 || c->dtype == SDX_DTYPE_COMPLEX128) unit /= 2;
+            if (!sdx_little_endian()) sdx_swap_bytes(wanted, bytes, unit);
+            if (memcmp(got->data, wanted, bytes) != 0)
                 fail_msg("%s differs in form %d", sdx_dtype_name(c->dtype), form);
             end(&s, &m);
         }
