@@ -31,7 +31,7 @@ static void put_grid(const page *p, const axis *a) {
     fputs("\"/>", p->out);
 }
 
-#define LABEL_WIDTH 14.0 /* percent of an axis that a number takes, on a phone */
+#define LABEL_WIDTH 12.0 /* percent of an axis that a number takes */
 
 static void put_axis(const page *p, const axis *a, figure_kind kind) {
     double ticks[AXIS_MAX_TICKS], taken = -LABEL_WIDTH;
