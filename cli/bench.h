@@ -84,7 +84,7 @@ typedef struct machine_watch {
 typedef struct progress {
     bool shown; /* stderr is a terminal */
     double start_ns, last_ns;
-    double planned_s, done_s; /* of measuring, as the options say */
+    double planned_s, done_s, shown_s; /* of measuring, as the options say */
 } progress;
 
 typedef struct bench {

@@ -26,7 +26,9 @@ void progress_show(progress *p, const char *what, double within_s) {
     double now = now_ns();
     if (!p->shown || (p->last_ns > 0 && now - p->last_ns < REFRESH_NS)) return;
     p->last_ns = now;
-    double done = p->done_s + within_s, passed = (now - p->start_ns) * 1e-9;
+    /* A group may take longer than was planned: what is shown does not go back when it ends. */
+    double done = fmax(p->done_s + within_s, p->shown_s), passed = (now - p->start_ns) * 1e-9;
+    p->shown_s = done;
     double share = p->planned_s > 0 ? done / p->planned_s : 0;
     if (share > 1) share = 1;
     char left[40] = "", line[300];
