@@ -8,7 +8,8 @@ PYTHON := .venv/bin/python
 
 .PHONY: all setup-build setup-test build asan tsan msan intsan valgrind affinity debug demo test models references \
         conformance-data conformance differential shapes bench-load bench-memory \
-        cpus neon cross static small fuzz fuzz-afl faults bench-placement bench-peers bench-kernels bench rust-ort clean format help
+        cpus neon cross static small fuzz fuzz-afl faults analyze coverage mutation \
+        bench-placement bench-peers bench-kernels bench rust-ort clean format help
 
 all: build
 
@@ -31,6 +32,9 @@ help:
 	@echo "make fuzz       the fuzzers in turn, ten minutes (FUZZ_SECONDS=..); docs/security.md"
 	@echo "make fuzz-afl   the same fuzzers under AFL++"
 	@echo "make faults     every call of the system fails once: memory, files, threads; full disk, signals"
+	@echo "make analyze    GCC's analyzer, clang-tidy and cppcheck over library, program and report"
+	@echo "make coverage   lines and branches that the tests reach, by module, with targets; HTML"
+	@echo "make mutation   checks broken one at a time: a test must notice each"
 	@echo "make asan|debug the same library with sanitizers or without optimisation"
 	@echo "make models     export and unpack the models that tests and benchmarks use"
 	@echo "make bench-load time and memory of loading"
@@ -115,6 +119,19 @@ faults: build asan conformance-data
 	@$(PYTHON) tests/faults/library.py build/asan/tests/faults/faults build/conformance
 	@$(PYTHON) tests/faults/commands.py build/sardonyx build/tests/faults/sardonyx_faults \
 		--most 0 --signals 300
+
+# ANALYZE='--tool tidy --under src/onnx' and the like choose a part.
+analyze: build
+	@tools/setup.sh analyze
+	@tests/static/run.py build $(ANALYZE)
+
+# COVERAGE='--tests unit --uncovered src/onnx' and the like are options of tests/coverage/run.py.
+coverage: references conformance-data
+	@tools/setup.sh coverage
+	@tests/coverage/run.py $(COVERAGE)
+
+mutation: setup-test
+	@tests/mutation/run.py $(MUTATION)
 
 tsan: models
 	@tests/tsan/run.sh $(CURDIR)/build/tsan $(MODELS) squeezenet1_1 mobilenet_v2 encoder

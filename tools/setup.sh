@@ -16,6 +16,8 @@ Usage: tools/setup.sh GROUP..
   cross    cross compilers and emulators of `make cross` and `make neon`: ARM of 64 and 32
            bits, RISC-V, 32-bit x86, s390x; goes on without those that cannot be had
   static   musl-gcc, for `make static`
+  analyze  clang-tidy and cppcheck, for `make analyze`
+  coverage .venv-coverage with gcovr, for `make coverage`
   test     build, python and torch, clang with its sanitizer runtime, and, where the
            system has them, cross, static, Chromium and the test data of an older ONNX
 
@@ -31,6 +33,8 @@ venv=$root/.venv
 requirements=$root/tools/requirements.txt
 peers_venv=$root/.venv-peers
 peers_requirements=$root/tools/requirements-peers.txt
+coverage_venv=$root/.venv-coverage
+coverage_requirements=$root/tools/requirements-coverage.txt
 
 # "package" is satisfied by that Debian package alone, "package=command" also
 # by a command of that name from any other source.
@@ -48,8 +52,9 @@ cross_packages=(qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross
     gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
     gcc-i686-linux-gnu libc6-dev-i386-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross)
 static_packages=(musl-tools=musl-gcc)
+analyze_packages=(clang-tidy=clang-tidy cppcheck=cppcheck)
 # What tests can do without: they say so and are counted as skipped.
-optional_packages=(libonnx-testdata chromium chromium-driver)
+optional_packages=(libonnx-testdata chromium chromium-driver cppcheck=cppcheck)
 
 fail() {
     printf 'setup.sh: %s\n' "$*" >&2
@@ -161,6 +166,7 @@ packages=()
 optional=()
 need_venv=0
 need_peers=0
+need_coverage=0
 (($#)) || { usage >&2; exit 2; }
 for group in "$@"; do
     case $group in
@@ -172,6 +178,8 @@ for group in "$@"; do
     valgrind) packages+=(valgrind=valgrind) ;;
     cross) optional+=("${cross_packages[@]}") ;;
     static) packages+=("${static_packages[@]}") ;;
+    analyze) packages+=("${build_packages[@]}" "${analyze_packages[@]}") ;;
+    coverage) packages+=("${build_packages[@]}" "${python_packages[@]}") need_coverage=1 ;;
     test)
         packages+=("${build_packages[@]}" "${python_packages[@]}"
             "${torch_packages[@]}" "${clang_packages[@]}")
@@ -195,3 +203,4 @@ for package in "${optional[@]}"; do
 done
 if ((need_venv)); then make_venv "$venv" "$requirements" install_all; fi
 if ((need_peers)); then make_venv "$peers_venv" "$peers_requirements" install_each; fi
+if ((need_coverage)); then make_venv "$coverage_venv" "$coverage_requirements" install_all; fi

@@ -1,5 +1,5 @@
 """Mistakes in model-local functions: recursion, calls that do not fit, bombs made of calls."""
-from onnx import helper
+from onnx import TensorProto, helper
 
 from cases_graph import floats, save
 from wire import X, Y, case, data, model, node, num
@@ -226,3 +226,29 @@ def call_of_an_overload_that_is_not_there():
 @case("field 25 'functions'", "wire type is varint but should be length-delimited")
 def function_is_a_number():
     return model(data(1, node("Relu", ["x"], ["y"])) + X + Y, rest=num(25, 1))
+
+
+@case("graph output 'b' is left out")
+def function_branch_gives_what_the_call_left_out():
+    """`b` may be left out where it is read as an input, but a branch's result is there or it is not."""
+    branch = helper.make_graph([], "branch", [], [helper.make_empty_tensor_value_info("b")])
+    choice = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch, name="if")
+    truth = helper.make_node("Constant", [], ["c"], name="truth",
+                             value=helper.make_tensor("t", TensorProto.BOOL, [], [True]))
+    return calling(function("f", ["a", "b"], ["y"], [truth, choice]))
+
+
+@case("attribute 'xs' names 'b', an input that the call leaves out")
+def function_gradient_by_what_the_call_left_out():
+    training = "ai.onnx.preview.training"
+    slope = helper.make_node("Gradient", ["a"], ["y"], domain=training, name="g", xs=["b"], y="a")
+    made = helper.make_function(DOMAIN, "f", ["a", "b"], ["y"], [slope],
+                                [helper.make_opsetid("", 21), helper.make_opsetid(training, 1)])
+    return save([call("f", ["x"], ["y"])], [floats("x", 2)], [floats("y", 2)], functions=[made],
+                opsets=[(DOMAIN, 1), (training, 1)])
+
+
+@case("the function has 1025 default attributes; at most 1024")
+def function_with_too_many_defaults():
+    defaults = [helper.make_attribute(f"d{i}", 1) for i in range(1025)]
+    return calling(function("f", ["a"], ["b"], [relu("a", "b")], defaults=defaults))

@@ -33,6 +33,11 @@ def operator_unknown():
     return one("Frobnicate", ["x"])
 
 
+@case(code=0)
+def default_domain_in_its_long_spelling():
+    return model(graph(node("Relu", ["x"], ["y"], domain="ai.onnx")))
+
+
 @case("operator 'Relu' of domain 'com.example' version 1: the domain is not known", code=4)
 def domain_unknown():
     return one("Relu", ["x"], domain="com.example")

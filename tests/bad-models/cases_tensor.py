@@ -186,6 +186,24 @@ def sparse_without_mistake():
     return with_sparse(values(2), indices(1, 4), [2, 3])
 
 
+@case(code=0)
+def sparse_by_coordinates_without_mistake():
+    return with_sparse(values(2), tensor(INT64, [2, 2], i64(0, 1, 1, 0), name=""), [2, 3])
+
+
+@case("sparse tensor 'w': index 1 is not above the one before")
+def sparse_coordinates_that_fall():
+    return with_sparse(values(2), tensor(INT64, [2, 2], i64(1, 0, 0, 2), name=""), [2, 3])
+
+
+@case("dims ends within a number")
+def sparse_packed_dims_cut_off():
+    """One good size, packed, and half of another."""
+    content = data(1, values(1)) + data(2, indices(1)) + data(3, b"\x04\x80")
+    return model(graph(node("Identity", ["w"], ["y"]), inputs=b"", outputs=data(12, data(1, "y")),
+                       rest=data(15, content)))
+
+
 @case("sparse tensor 'w': index 1 lies outside its shape")
 def sparse_index_outside():
     return with_sparse(values(2), indices(1, 6), [2, 3])

@@ -101,6 +101,24 @@ static void validator_sees_mistakes(void **state) {
     assert_false(valid(wrapped, 1, 128));
     sdx_buffer apart[2] = {{64, 0, 2, 0, 0}, {64, 3, 4, 0, 0}};
     assert_true(valid(apart, 2, 64));
+    sdx_buffer backwards[1] = {{64, 3, 2, 0, 0}};
+    assert_false(valid(backwards, 1, 64));
+    /* By one byte, from below and from above; and one that lies between two. */
+    sdx_buffer below[2] = {{64, 0, 3, 0, 0}, {64, 1, 4, 63, 0}};
+    assert_false(valid(below, 2, 128));
+    sdx_buffer above[2] = {{64, 0, 3, 63, 0}, {64, 1, 4, 0, 0}};
+    assert_false(valid(above, 2, 128));
+    sdx_buffer between[3] = {{32, 0, 3, 0, 0}, {32, 0, 3, 64, 0}, {32, 1, 4, 32, 0}};
+    assert_true(valid(between, 3, 96));
+}
+
+static void validator_sees_alignment(void **state) {
+    (void)state;
+    sdx_buffer own[1] = {{16, 0, 1, 4, 8}};
+    assert_int_equal(sdx_plan_validate(own, 1, 64, 1, NULL, NULL), SDX_STATUS_BAD_INPUT);
+    own[0].offset = 8;
+    assert_int_equal(sdx_plan_validate(own, 1, 64, 1, NULL, NULL), SDX_STATUS_OK);
+    assert_int_equal(sdx_plan_validate(own, 1, 64, 16, NULL, NULL), SDX_STATUS_BAD_INPUT);
 }
 
 int main(void) {
@@ -108,6 +126,7 @@ int main(void) {
         cmocka_unit_test(chain_needs_two_buffers), cmocka_unit_test(best_gap_is_taken),
         cmocka_unit_test(empty_and_zero_sized),    cmocka_unit_test(overflow_is_refused),
         cmocka_unit_test(random_problems_are_valid), cmocka_unit_test(validator_sees_mistakes),
+        cmocka_unit_test(validator_sees_alignment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

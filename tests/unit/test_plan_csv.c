@@ -111,6 +111,44 @@ static void mistakes_are_named(void **state) {
                    "p.csv:2: alignment is 0, expected 1 or more");
     assert_refused("id,lower,upper,size,gaps\na,0,9,2,3-4\n", SDX_STATUS_UNSUPPORTED,
                    "p.csv:2: gaps in a lifetime are not supported");
+    assert_refused("id,lower,upper,size\n\"a\"b,0,1,2\n", SDX_STATUS_BAD_INPUT,
+                   "p.csv:2: text behind a quoted field");
+    assert_refused("id,lower,upper,size\na,9223372036854775807,1,2\n", SDX_STATUS_BAD_INPUT,
+                   "p.csv:2: lower is 9223372036854775807, which is too large");
+    assert_refused("id,lower,upper,size\na,0,1,18446744073709551616\n", SDX_STATUS_BAD_INPUT,
+                   "p.csv:2: size is 18446744073709551616, which is too large");
+}
+
+static void columns_have_an_end(void **state) {
+    (void)state;
+    char header[512] = "id,lower,upper,size";
+    for (int i = 4; i < 64; i++) strcat(header, ",more");
+    sdx_plan_problem *problem = read_good(header);
+    assert_int_equal(sdx_plan_problem_count(problem), 0);
+    sdx_plan_problem_release(problem);
+    assert_refused(strcat(header, ",more"), SDX_STATUS_BAD_INPUT, "p.csv:1: more than 64 columns");
+}
+
+static void callers_mistakes_are_named(void **state) {
+    (void)state;
+    sdx_plan_problem *problem = NULL;
+    sdx_error error;
+    sdx_error_clear(&error);
+    assert_int_equal(sdx_plan_problem_from_csv(NULL, 1, NULL, NULL, &problem, &error),
+                     SDX_STATUS_INVALID_ARGUMENT);
+    assert_null(problem);
+    assert_string_equal(error.message, "no bytes to read a problem from");
+    problem = read_good("id,lower,upper,size\na,0,1,2\n");
+    sdx_error_clear(&error);
+    assert_int_equal(sdx_plan_problem_check(problem, NULL, NULL, &error),
+                     SDX_STATUS_INVALID_ARGUMENT);
+    assert_string_equal(error.message, "the problem has no answer yet");
+    sdx_plan_options options = {.struct_size = sizeof options, .align = SIZE_MAX};
+    sdx_error_clear(&error);
+    assert_int_equal(sdx_plan_problem_solve(problem, &options, NULL, &error),
+                     SDX_STATUS_INVALID_ARGUMENT);
+    assert_string_equal(error.message, "the capacity or alignment is larger than any machine allows");
+    sdx_plan_problem_release(problem);
 }
 
 static void assert_answer(sdx_plan_problem *problem, const char *csv, sdx_status code,
@@ -215,6 +253,8 @@ int main(void) {
         cmocka_unit_test(round_trip),
         cmocka_unit_test(forms_of_the_header),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(columns_have_an_end),
+        cmocka_unit_test(callers_mistakes_are_named),
         cmocka_unit_test(answers_of_others),
         cmocka_unit_test(given_offsets_are_checked),
         cmocka_unit_test(from_arrays),
