@@ -25,7 +25,7 @@ TREE = ROOT / "build" / "coverage"
 # Everything that goes through the library in-process or as the program, but neither the same again on large
 # models nor what only looks at sources.
 TESTS = (r"^(unit\..*|kernels.*|report\..*|cli|bad-models|plan|peers|suites|classify\..*|conformance.*"
-         r"|passes\..*|differential|shapes\.conformance|pack\..*|fuzz\.replay|faults.*|limits.*|pages\.bench"
+         r"|passes\..*|differential|shapes\.conformance|pack\..*|fuzz\.replay|faults.*|limits.*|pages\..*"
          r"|slices\.small|model\.(encoder|squeezenet1_1|magika))$")
 WITHOUT = r"^(conformance\.schemas|pack\.roundtrip)$"
 # Percent of lines and of branches, by module; the whole comes last.
