@@ -115,6 +115,11 @@ def group_ended_by_another():
     return num(1, 10) + tag(9, 3) + tag(10, 4)
 
 
+@case("field 8 at byte 3: ends a group while group 9 is open")
+def group_ended_by_a_smaller():
+    return num(1, 10) + tag(9, 3) + tag(8, 4)
+
+
 @case("groups are nested deeper than the limit allows", code=1)
 def groups_too_deep():
     return num(1, 10) + tag(9, 3) * 100000 + tag(9, 4) * 100000

@@ -170,6 +170,32 @@ static void callers_arena_is_used(void **state) {
     unload(&f);
 }
 
+/* To the byte: what the plan needs is enough, one less is not. */
+static void callers_arena_must_be_large_enough(void **state) {
+    (void)state;
+    static _Alignas(64) char arena[4096];
+    fixture f = {0};
+    chain_model(&f.bytes);
+    load(&f, NULL, NULL);
+    float *data = ramp(24);
+    sdx_memory_info info = {.struct_size = sizeof info};
+    assert_int_equal(sdx_context_create(f.program, NULL, &f.context, &f.error), SDX_STATUS_OK);
+    assert_int_equal(run_batch(f.context, 4, data, &f.error), SDX_STATUS_OK);
+    sdx_context_get_memory(f.context, &info);
+    assert_true(info.arena_bytes > 0 && info.arena_bytes < sizeof arena);
+    for (size_t less = 0; less < 2; less++) {
+        sdx_context_release(f.context);
+        sdx_context_options options = {.struct_size = sizeof options, .arena = arena,
+                                       .arena_size = info.arena_bytes - less};
+        assert_int_equal(sdx_context_create(f.program, &options, &f.context, &f.error),
+                         SDX_STATUS_OK);
+        assert_int_equal(run_batch(f.context, 4, data, &f.error),
+                         less ? SDX_STATUS_LIMIT : SDX_STATUS_OK);
+    }
+    free(data);
+    unload(&f);
+}
+
 static void memory_limit_holds(void **state) {
     (void)state;
     fixture f = {0};
@@ -362,6 +388,7 @@ int main(void) {
         cmocka_unit_test(batches_alternate),
         cmocka_unit_test(steady_runs_allocate_nothing),
         cmocka_unit_test(callers_arena_is_used),
+        cmocka_unit_test(callers_arena_must_be_large_enough),
         cmocka_unit_test(memory_limit_holds),
         cmocka_unit_test(wrong_inputs_are_named),
         cmocka_unit_test(cancel_stops_one_run),
