@@ -194,6 +194,12 @@ def npy_header_length_lies(folder):
     return with_file(folder, header(descr(), 2, 0xFFFFFFFF) + b"\0" * 24)
 
 
+@npy_case("a.npy: the header is cut off")
+def npy_header_of_one_byte_too_many(folder):
+    """All of it is there but for the last byte that it claims, so that only the length tells."""
+    return with_file(folder, header(descr(), 1, len(descr()) + 2))
+
+
 @npy_case("a.npy: the file has 20 bytes of data, its shape needs 24")
 def npy_data_cut_off(folder):
     return with_file(folder, header(descr()) + b"\0" * 20)

@@ -324,6 +324,16 @@ static void test_arena_limit(void **state) {
     assert_null(sdx_arena_alloc(&arena, 100)); /* the header counts as well */
     assert_non_null(sdx_arena_alloc(&arena, 30));
     sdx_arena_free(&arena);
+    /* To the byte: what a block of its own takes is enough, one less is not. */
+    sdx_arena_init(&arena, &allocator, 0);
+    assert_non_null(sdx_arena_alloc(&arena, 1 << 20));
+    const size_t needed = arena.total;
+    sdx_arena_free(&arena);
+    for (size_t less = 0; less < 2; less++) {
+        sdx_arena_init(&arena, &allocator, needed - less);
+        assert_int_equal(sdx_arena_alloc(&arena, 1 << 20) == NULL, less);
+        sdx_arena_free(&arena);
+    }
     assert_int_equal(m.held, 0);
 }
 

@@ -712,6 +712,11 @@ static void test_evaluation_failures(void **state) {
     assert_int_equal(value_of(parse("h*w"), 0, large, large, 0), failed); /* overflow */
     assert_int_equal(value_of(parse("h*4 + w"), 0, SDX_EXPR_MAX / 2, 0, 0), failed);
     assert_int_equal(value_of(parse("h + w"), 0, SDX_EXPR_MAX - 1, SDX_EXPR_MAX - 1, 0), failed);
+    /* 2^66, which wraps to 0, and 2^64 + 2^33, which wraps to 2^33. */
+    const sdx_expr power = sdx_expr_const((int64_t)1 << 33);
+    assert_true(sdx_expr_is_unknown(sdx_expr_mul(pool, power, power)));
+    assert_true(sdx_expr_is_unknown(
+        sdx_expr_mul(pool, power, sdx_expr_const(((int64_t)1 << 31) + 1))));
     /* Past the range of constants, although it fits 64 bits. */
     assert_int_equal(value_of(parse("h*2"), 0, SDX_EXPR_MAX / 2, 0, 0), failed);
     assert_int_equal(value_of(parse("h"), 0, SDX_EXPR_MAX, 0, 0), failed);

@@ -210,6 +210,33 @@ static void memory_limit_holds(void **state) {
     unload(&f);
 }
 
+/* Each intermediate fits the limit; those that live at once do not, by a byte. */
+static void memory_limit_holds_for_the_sum(void **state) {
+    (void)state;
+    fixture f = {0};
+    tiny_begin(&f.bytes, 17);
+    tiny_value(&f.bytes, 11, "x", 1, "batch,2,3");
+    tiny_node(&f.bytes, "Softmax", "x", "a");
+    tiny_node(&f.bytes, "Softmax", "a", "b");
+    tiny_node(&f.bytes, "Add", "a,b", "y");
+    tiny_value(&f.bytes, 12, "y", 1, "");
+    tiny_end(&f.bytes);
+    load(&f, NULL, NULL);
+    sdx_memory_info info = {.struct_size = sizeof info};
+    assert_int_equal(sdx_context_create(f.program, NULL, &f.context, &f.error), SDX_STATUS_OK);
+    float *data = ramp(6000 * 6);
+    assert_int_equal(run_batch(f.context, 6000, data, &f.error), SDX_STATUS_OK);
+    sdx_context_get_memory(f.context, &info);
+    sdx_context_release(f.context);
+    sdx_limits limits = {.struct_size = sizeof limits, .max_memory = info.arena_bytes - 1};
+    sdx_context_options options = {.struct_size = sizeof options, .limits = &limits};
+    assert_int_equal(sdx_context_create(f.program, &options, &f.context, &f.error), SDX_STATUS_OK);
+    assert_int_equal(run_batch(f.context, 6000, data, &f.error), SDX_STATUS_LIMIT);
+    if (!strstr(f.error.message, "the intermediates need")) fail_msg("%s", f.error.message);
+    free(data);
+    unload(&f);
+}
+
 static void wrong_inputs_are_named(void **state) {
     (void)state;
     fixture f = {0};
@@ -390,6 +417,7 @@ int main(void) {
         cmocka_unit_test(callers_arena_is_used),
         cmocka_unit_test(callers_arena_must_be_large_enough),
         cmocka_unit_test(memory_limit_holds),
+        cmocka_unit_test(memory_limit_holds_for_the_sum),
         cmocka_unit_test(wrong_inputs_are_named),
         cmocka_unit_test(cancel_stops_one_run),
         cmocka_unit_test(threads_share_a_program),
