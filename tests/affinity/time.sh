@@ -40,8 +40,8 @@ compare() {
         -v many="$(printf '%s\n' "${many[@]}" | sort -n | head -n 1)" 'BEGIN {
         ratio = many / one
         printf "%-40s %8.2f ms with one thread, %8.2f with many: %.2f%s\n", name, one / 1000, many / 1000,
-            ratio, ratio > 1.1 ? "  TOO SLOW" : ""
-        exit ratio > 1.1 }' || failed=$((failed + 1))
+            ratio, (ratio > 1.1 ? "  TOO SLOW" : "")
+        exit (ratio > 1.1) }' || failed=$((failed + 1))
 }
 
 for model in "$@"; do

@@ -445,7 +445,7 @@ static void limits_hold(void **state) {
     }
     tiny_end(&m);
     limits = (sdx_limits){.struct_size = sizeof limits, .max_memory = 100000};
-    expect_failure(&m, &options, SDX_STATUS_LIMIT, "more than the limit of 100000 bytes");
+    expect_failure(&m, &options, SDX_STATUS_LIMIT, "pass the limit max_memory, 100000");
     tiny_begin(&m, 21);
     tiny_value(&m, 11, "c", 9, "");
     tiny_value(&m, 11, "x", 1, "1");
