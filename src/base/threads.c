@@ -251,6 +251,12 @@ uint32_t sdx_default_threads(void) {
     return sdx_usable_cpus();
 }
 
+uint32_t sdx_useful_threads(uint32_t wanted) {
+    uint32_t cpus = sdx_usable_cpus();
+    if (wanted == 0) wanted = sdx_default_threads();
+    return wanted < cpus ? wanted : cpus;
+}
+
 bool sdx_pool_set_cpus(sdx_pool *pool, const uint32_t *cpus, size_t count) {
     for (uint32_t i = 0; pool && count && i < pool->workers; i++) {
 #if defined(__linux__)

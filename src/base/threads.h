@@ -39,6 +39,10 @@ void sdx_parallel_for_slots(sdx_pool *pool, size_t count, size_t grain, sdx_slot
 /* Threads where the caller does not say: SARDONYX_THREADS, else sdx_usable_cpus. */
 uint32_t sdx_default_threads(void);
 
+/* Threads that are worth starting where `wanted` are asked for (0: sdx_default_threads): no more than there are
+ * CPUs to use. Beyond that they only take turns, and each loop waits for the last one's turn. */
+uint32_t sdx_useful_threads(uint32_t wanted);
+
 /* CPUs that this process may use (affinity mask, cgroup quota); at least 1. */
 uint32_t sdx_usable_cpus(void);
 

@@ -122,7 +122,7 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
     sdx_budget_init(&context->heap, context->allocator, UINT64_MAX);
     sdx_arena_init(&context->memory, context->allocator, 0);
     sdx_arena_init(&context->text, &context->heap.allocator, 0);
-    uint32_t threads = given.threads ? given.threads : sdx_default_threads();
+    uint32_t threads = sdx_useful_threads(given.threads);
     sdx_status status = sdx_pool_create(context->allocator, threads, &context->pool, error);
     if (status == SDX_STATUS_OK && !sdx_pool_set_cpus(context->pool, given.cpus, given.cpu_count))
         status = sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,

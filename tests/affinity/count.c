@@ -8,7 +8,7 @@ int main(void) {
     sdx_pool *pool = NULL;
     sdx_error error;
     sdx_error_clear(&error);
-    if (sdx_pool_create(NULL, sdx_default_threads(), &pool, &error) != SDX_STATUS_OK) return 1;
+    if (sdx_pool_create(NULL, sdx_useful_threads(0), &pool, &error) != SDX_STATUS_OK) return 1;
     printf("%u %u\n", sdx_usable_cpus(), sdx_pool_threads(pool));
     sdx_pool_release(pool);
     return 0;

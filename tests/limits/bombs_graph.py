@@ -109,9 +109,9 @@ def powers_of_a_size():
 
 # ---- constant folding -----------------------------------------------------------------------
 
-@bomb("memory")
+@bomb("memory", finishes=True)
 def folding_many_small():
-    """Results of 64 KB each, 4,000 of them: each may be folded, all together not."""
+    """Results of 64 KB each, 4,000 of them: each may be folded, all together not: they are left for the run."""
     nodes = []
     for i in range(4000):
         nodes.append(helper.make_node("Expand", [f"x{i % 7}", "s"], [f"e{i}"], name=f"e{i}"))

@@ -239,7 +239,7 @@ def long_tfidf():
                 [array("v", 1), array("s", [1 << 20])])
 
 
-@bomb("time", "Resize")
+@bomb("time", "Resize", finishes=True)
 def long_resize():
     """Each output is the mean of the whole input."""
     return long("Resize", [[1, 1, 4000, 4000]], ["e0", "", "", "sizes"], [array("sizes", [1, 1, 3999, 3999])],
