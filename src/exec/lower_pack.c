@@ -127,7 +127,7 @@ static sdx_status pack_steps(sdx_lowering *l, sdx_pool *pool) {
 }
 
 sdx_status sdx_lower_pack(sdx_lowering *l) {
-    uint32_t threads = l->program->threads ? l->program->threads : sdx_default_threads();
+    uint32_t threads = sdx_useful_threads(l->program->threads);
     size_t bytes = bytes_to_pack(l);
     sdx_pool *pool = NULL;
     if (threads > 1 && bytes >= WORTH_THREADS)
