@@ -72,6 +72,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file beyond its limit is an error like a full disk */
     int code = dispatch(argc, argv);
     if (code == EXIT_OK && text_ran_out()) code = out_of_memory();
+    if (code == EXIT_USAGE && text_ran_out()) code = EXIT_NO; /* nobody's mistake */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_OK) {
         complain("cannot write to standard output");
         code = EXIT_BAD_INPUT;

@@ -145,6 +145,7 @@ int usage_error(const command *cmd, const char *format, ...) {
 }
 
 int out_of_memory(void) {
+    ran_out = true;
     fputs("sardonyx: out of memory\n", stderr);
     return EXIT_NO;
 }

@@ -5,6 +5,7 @@
  * counts as "no quota". */
 #include "base/cpus.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ static bool read_text(const char *path, char *text, size_t room) {
     size_t used = 0;
     while (used < room - 1) {
         ssize_t got = read(file, text + used, room - 1 - used);
+        if (got < 0 && errno == EINTR) continue;
         if (got <= 0) break;
         used += (size_t)got;
     }

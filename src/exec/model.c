@@ -72,6 +72,8 @@ static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options
 #endif
     /* A problem comes before what followed from it. */
     if (!keep && model->module->problems.count) return first_problem(model->module, error);
+    if (status == SDX_STATUS_OK && sdx_expr_out_of_memory(model->module->pool))
+        return sdx_fail_memory(error, 0, "the model's shapes");
     return status;
 }
 

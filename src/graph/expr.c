@@ -30,6 +30,8 @@ sdx_status sdx_expr_pool_create(const sdx_allocator *allocator, sdx_expr_pool **
     return SDX_STATUS_OK;
 }
 
+bool sdx_expr_out_of_memory(const sdx_expr_pool *pool) { return pool->out_of_memory; }
+
 size_t sdx_expr_pool_bytes(const sdx_expr_pool *pool) {
     return sizeof *pool + pool->entry_capacity * sizeof *pool->entries +
            pool->word_capacity * sizeof *pool->words +

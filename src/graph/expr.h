@@ -72,6 +72,7 @@ bool sdx_expr_upper_bound(const sdx_expr_pool *pool, sdx_expr e, int64_t *bound)
 #define SDX_EVAL_FAILED INT64_MIN
 size_t sdx_expr_pool_size(const sdx_expr_pool *pool);
 size_t sdx_expr_pool_bytes(const sdx_expr_pool *pool); /* of memory that it holds */
+bool sdx_expr_out_of_memory(const sdx_expr_pool *pool); /* something became unknown for want of it */
 void sdx_expr_evaluate(const sdx_expr_pool *pool, const int64_t *symbols, int64_t *results);
 static inline int64_t sdx_expr_result(sdx_expr e, const int64_t *results) {
     if (sdx_expr_is_const(e)) return sdx_expr_value(e);

@@ -101,8 +101,14 @@ static sdx_status fail_va(sdx_image_job *job, sdx_status code, const char *forma
 sdx_status sdx_image_fail(sdx_image_job *job, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    const sdx_status status = fail_va(job, SDX_STATUS_BAD_INPUT, format, args);
+    char text[256];
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    /* Codecs tell by words alone that memory ran out, which is no damage of the image. */
+    const bool no_memory = strcasestr(text, "memory") != NULL;
+    const sdx_status status =
+        sdx_fail(job->error, no_memory ? SDX_STATUS_NO_MEMORY : SDX_STATUS_BAD_INPUT, "the %s image %s",
+                 job->name, text);
     return status;
 }
 

@@ -122,10 +122,13 @@ static sdx_status open_path(sdx_external *external, const sdx_external_request *
                            "beneath the model's folder are read",
                            request->tensor, path, mistake);
     int fd = open_beneath(external->root, path);
-    if (fd < 0)
-        return sdx_fail_at(error, SDX_STATUS_BAD_MODEL, request->position,
+    if (fd < 0) {
+        /* What the file has no part in is no fault of it. */
+        bool system = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO;
+        return sdx_fail_at(error, system ? SDX_STATUS_IO : SDX_STATUS_BAD_MODEL, request->position,
                            "tensor '%s': external data '%s': %s", request->tensor, shown,
                            errno == EXDEV ? "leads out of the model's folder" : strerror(errno));
+    }
     struct stat info = {0};
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink > 1) {
         bool linked = S_ISREG(info.st_mode);

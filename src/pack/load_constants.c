@@ -75,6 +75,8 @@ sdx_status sdx_load_exprs(sdx_unpacker *u) {
             made = kind == SDX_EXPR_KIND_SUM ? take_sum(u) : take_atom(u, kind);
         }
         if (u->in.failed) break;
+        if (sdx_expr_is_unknown(made) && sdx_expr_out_of_memory(u->module->pool))
+            return sdx_fail_memory(u->error, 0, "the model");
         if (sdx_expr_is_unknown(made))
             return sdx_unpack_fail(u, "expression %u of the index has no meaning", i);
         u->exprs[i] = made;

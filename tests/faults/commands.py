@@ -90,7 +90,7 @@ class Tests:
         self.points += 1
 
     def full_disk(self):
-        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16))
         writing = [c for c in self.commands if c.outputs and not c.heavy]
         for command in writing:
             self.on_small_disk(command, self.base, limit)

@@ -32,7 +32,7 @@ def own(folder):
                 f"run:{net}:allocator", f"run:{net}:allocator:threads=4:copy:level=0",
                 f"run:{folder}/external", f"run:{folder}/external:copy:allocator",
                 f"pack:{net}", f"pack:{net}:threads=4:allocator", f"pack:{folder}/external:copy",
-                f"describe:{net}", f"describe:{net}:allocator",
+                f"describe:{net}:slice=2", f"describe:{net}:slice=2:allocator",
                 f"run:{folder}/function", f"run:{folder}/function:level=0:allocator",
                 f"pack:{folder}/function", f"plan:{folder}/problem.csv",
                 f"plan:{folder}/problem.csv:allocator")

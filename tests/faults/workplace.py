@@ -29,7 +29,7 @@ def commands(m):
                         "--profile", "trace.json"], ["results/y.npy", "trace.json"]),
         Command("run pb", ["run", net, "--random", "1", *SIZES, "--output", "results", "--format", "pb"],
                 ["results/y.pb"]),
-        Command("plan", ["plan", net, *SIZES, "--csv", "plan.csv", "--svg", "plan.svg", "--html",
+        Command("plan", ["plan", net, *SIZES, "--slice", "off", "--csv", "plan.csv", "--svg", "plan.svg", "--html",
                          "plan.html"], ["plan.csv", "plan.svg", "plan.html"]),
         Command("plan csv", ["plan", f"{m}/problem.csv", "--strategy", "all", "--svg", "plan.svg"],
                 ["plan.svg"]),
