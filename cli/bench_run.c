@@ -472,7 +472,7 @@ int bench_measure_run(bench *b) {
     for (size_t m = 0; m < (b->o.variants ? 1 : b->r.model_count) && !interrupted(); m++) {
         subject s = subject_of(b, m);
         for (size_t t = 0; t < b->o.threads.count && !interrupted(); t++)
-            for (int with = 0; with <= (b->o.image != NULL) && !interrupted(); with++) {
+            for (int with = 0; with < (b->o.image ? 2 : 1) && !interrupted(); with++) {
                 g.preprocessed = with == 1;
                 measure_setting(b, &g, &s, (int)b->o.threads.items[t]);
             }
