@@ -217,7 +217,7 @@ static uint64_t group_left(const char *folder, const char *limit_name, const cha
     uint64_t limit, usage, cache = 0;
     if (!read_number(folder, limit_name, &limit) || !read_number(folder, usage_name, &usage))
         return UINT64_MAX;
-    char path[PATH_ROOM + 64], text[4096];
+    char path[PATH_ROOM + 64], text[2048];
     snprintf(path, sizeof path, "%s/memory.stat", folder);
     if (read_text(path, text, sizeof text)) number_after(text, cache_name, &cache);
     usage = usage > cache ? usage - cache : 0;
@@ -244,7 +244,7 @@ static uint64_t total_v1(const char *folder) {
 }
 
 void sdx_machine_memory(const char *root, uint64_t *total, uint64_t *left) {
-    char path[PATH_ROOM], text[4096];
+    char path[PATH_ROOM], text[512];
     uint64_t kilobytes;
     *total = least_of(root, "memory", total_v1, total_v2);
     *left = least_of(root, "memory", left_v1, left_v2);

@@ -63,6 +63,7 @@ SIMD_INLINE bounds bounds_of(const sdx_depthwise *job, bool finishes) {
 /* ---- sliding --------------------------------------------------------------------------------- */
 
 #define MOST 7 /* columns of a kernel that slides */
+#define NEAR 5 /* of one whose weights are at hand; those of larger ones, 3 kB and more, stay where they lie */
 
 /* A row of results. Step t takes the next `stride` columns of the image, after which result
  * t - flight + 1 is complete. All but the pointers is constant where this is called; `whole`: no row of
@@ -73,7 +74,7 @@ SIMD_INLINE vf slide_row(const sdx_depthwise *job, const float *const *rows, flo
                          const bool whole) {
     const size_t flight = (kernel + stride - 1) / stride, step = job->step;
     const size_t in_w = job->in_w, in_step = job->in_step, steps = job->out_w + flight - 1;
-    const float *at[MOST];
+    const float *at[MOST], *weights = job->weights + channel;
     vf sum[MOST], total = vf_set1(0.0f);
     SIMD_UNROLL
     for (size_t ky = 0; ky < kernel; ky++) at[ky] = rows[ky] ? rows[ky] + channel : NULL;
@@ -93,9 +94,11 @@ SIMD_INLINE vf slide_row(const sdx_depthwise *job, const float *const *rows, flo
                 const vf v = vf_load(at[ky] + offset);
                 SIMD_UNROLL
                 for (size_t m = 0; m < flight; m++)
-                    if (stride * m + s < kernel)
-                        sum[flight - 1 - m] =
-                            vf_fma(w[ky * kernel + stride * m + s], v, sum[flight - 1 - m]);
+                    if (stride * m + s < kernel) {
+                        const size_t i = ky * kernel + stride * m + s;
+                        const vf f = kernel <= NEAR ? w[i] : vf_load(weights + i * step);
+                        sum[flight - 1 - m] = vf_fma(f, v, sum[flight - 1 - m]);
+                    }
             }
         }
         if (t + 1 >= flight) {
@@ -124,8 +127,8 @@ SIMD_INLINE void slide_rows(const sdx_depthwise *job, size_t channel, const size
     const bool finishes = !on_the_way(job);
     const bounds clip = act == SDX_ACT_NONE ? bounds_of(job, finishes)
                                             : (bounds){vf_set1(job->a), vf_set1(job->b)};
-    vf w[MOST * MOST];
-    for (size_t t = 0; t < kernel * kernel; t++)
+    vf w[NEAR * NEAR];
+    for (size_t t = 0; kernel <= NEAR && t < kernel * kernel; t++)
         w[t] = vf_load(job->weights + t * job->step + channel);
     for (size_t row = 0; row < job->row_count; row++) {
         const float *const *rows = job->rows + row * kernel;
