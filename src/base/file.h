@@ -47,7 +47,8 @@ typedef struct sdx_file_out {
     sigset_t before;    /* the thread's signals, once they need not wait any more */
     uint64_t at;        /* bytes written */
 } sdx_file_out;
-sdx_status sdx_file_begin(const char *path, sdx_file_out *out, sdx_error *error);
+/* in_order: nothing is put at places of its own, so that a pipe or a device can be written to. */
+sdx_status sdx_file_begin(const char *path, bool in_order, sdx_file_out *out, sdx_error *error);
 sdx_status sdx_file_put(sdx_file_out *out, const void *data, size_t size, sdx_error *error);
 /* Writes again over bytes that are there. */
 sdx_status sdx_file_put_at(sdx_file_out *out, uint64_t at, const void *data, size_t size,

@@ -107,8 +107,12 @@ static bool open_out(sdx_file_out *out) {
     return !exists || fchmod(out->fd, there.st_mode & 0777) == 0;
 }
 
-sdx_status sdx_file_begin(const char *path, sdx_file_out *out, sdx_error *error) {
+sdx_status sdx_file_begin(const char *path, bool in_order, sdx_file_out *out, sdx_error *error) {
+    struct stat there;
     *out = (sdx_file_out){.fd = -1, .path = path};
+    if (!in_order && stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return sdx_fail(error, SDX_STATUS_IO, "%s: cannot write: %s", path,
+                        S_ISDIR(there.st_mode) ? strerror(EISDIR) : "it is no regular file");
     if (open_out(out)) return SDX_STATUS_OK;
     sdx_status status = cannot_write(out, error);
     sdx_file_abandon(out);
@@ -182,7 +186,7 @@ void sdx_file_abandon(sdx_file_out *out) {
 static sdx_status write_pieces(const char *path, const sdx_piece *pieces, size_t count, bool safely,
                                sdx_error *error) {
     sdx_file_out out;
-    SDX_TRY(sdx_file_begin(path, &out, error));
+    SDX_TRY(sdx_file_begin(path, true, &out, error));
     sdx_status status = SDX_STATUS_OK;
     for (size_t i = 0; status == SDX_STATUS_OK && i < count; i++)
         status = sdx_file_put(&out, pieces[i].data, pieces[i].size, error);

@@ -132,7 +132,7 @@ static sdx_status put_index(sdx_saver *s, sdx_sink *index) {
 static sdx_status write_file(sdx_saver *s, const char *path) {
     static const uint8_t page[SDX_PACKED_PAGE];
     sdx_sink index = {.allocator = s->allocator};
-    SDX_TRY(sdx_file_begin(path, &s->file, s->error));
+    SDX_TRY(sdx_file_begin(path, false, &s->file, s->error));
     sdx_status status = sdx_file_put(&s->file, page, sizeof page, s->error);
     if (status == SDX_STATUS_OK) status = sdx_save_collect(s);
     if (status == SDX_STATUS_OK) status = sdx_save_sets(s);
