@@ -327,7 +327,7 @@ static sdx_status double_pack(sdx_pack *pack) {
     if (!packed) return SDX_STATUS_NO_MEMORY;
     pack->packed = packed;
     pack->taken = 1u << 1;
-    if (pack->filled) return SDX_STATUS_OK;
+    if (pack->filled) return SDX_STATUS_OK; /* its size alone was asked for */
     packs++;
     SDX_TRY(sdx_pack_floats(pack, 1, &floats));
     for (size_t i = 0; i < weights->count; i++) packed[i] = 2 * ((const float *)floats)[i];
