@@ -342,12 +342,9 @@ static bool parse_sum(parser *p, fraction *out) {
     }
 }
 
-sdx_status sdx_expr_parse(sdx_expr_pool *pool, const char *text, size_t size, sdx_expr *out,
-                          sdx_error *error) {
-    *out = SDX_EXPR_UNKNOWN;
-    if (pool == NULL || (text == NULL && size > 0))
-        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "no pool or text to parse");
-    pool->out_of_memory = false;
+/* Read twice: the first time to find what is wrong with it, before anything is built. */
+static sdx_status parse_text(sdx_expr_pool *pool, const char *text, size_t size, sdx_expr *out,
+                             sdx_error *error) {
     fraction value = whole(sdx_expr_const(0));
     for (int reading = 0; reading < 2; reading++) {
         parser p = {.pool = pool, .text = text, .size = size, .building = reading == 1,
@@ -361,4 +358,17 @@ sdx_status sdx_expr_parse(sdx_expr_pool *pool, const char *text, size_t size, sd
     }
     *out = value.top;
     return SDX_STATUS_OK;
+}
+
+sdx_status sdx_expr_parse(sdx_expr_pool *pool, const char *text, size_t size, sdx_expr *out,
+                          sdx_error *error) {
+    *out = SDX_EXPR_UNKNOWN;
+    if (pool == NULL || (text == NULL && size > 0))
+        return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "no pool or text to parse");
+    /* What is unknown here is judged by this text's own allocations; those before it stay on record. */
+    const bool before = pool->out_of_memory;
+    pool->out_of_memory = false;
+    const sdx_status status = parse_text(pool, text, size, out, error);
+    pool->out_of_memory = pool->out_of_memory || before;
+    return status;
 }
