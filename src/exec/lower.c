@@ -90,7 +90,7 @@ static sdx_status add_constant(sdx_lowering *l, sdx_value *slot, const sdx_const
             return no_memory(l->error);
         data = sdx_arena_alloc_aligned(&program->arena, bytes ? bytes : 1, SDX_CACHE_LINE);
         if (!data)
-            return sdx_fail(l->error, SDX_STATUS_LIMIT,
+            return sdx_fail(l->error, SDX_STATUS_NO_MEMORY, /* the budget makes it a limit that is passed */
                             "constant '%.64s' needs %zu bytes, more than the limit or the machine "
                             "allows",
                             constant->name, bytes);

@@ -2,6 +2,7 @@
  * its rows into the wanted format in place. One decoder per file beside this one; see decoder.h. */
 #include "image/image.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -232,7 +233,13 @@ sdx_status sdx_image_decode(const uint8_t *bytes, size_t size, sdx_image_format 
         job.least_height = options->least_height;
     }
     if (job.max_pixels == 0) job.max_pixels = SDX_IMAGE_MAX_PIXELS;
+    errno = 0;
     sdx_status status = formats[f].decode(&job);
+    /* Some codecs fail without a word where they get no memory, or leave out a part; malloc says so. */
+    if (errno == ENOMEM && status != SDX_STATUS_NO_MEMORY) {
+        sdx_error_clear(error); /* a message of damage, if any */
+        status = sdx_fail_memory(error, 0, formats[f].library);
+    }
     if (status == SDX_STATUS_OK) {
         convert(&job);
         status = sdx_image_turn(out, job.orientation, allocator, error);

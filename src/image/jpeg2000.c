@@ -5,7 +5,6 @@
 
 #ifdef SDX_WITH_OPENJPEG
 
-#include <errno.h>
 #include <openjpeg.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +110,7 @@ static sdx_status check_planes(sdx_image_job *job, const opj_image_t *image, uin
 static sdx_status collect(sdx_image_job *job, const opj_image_t *image) {
     OPJ_COLOR_SPACE space = image->color_space;
     const uint32_t planes = image->numcomps;
+    /* Without memory OpenJPEG may go on with none of the components. */
     if (planes == 0 || image->x1 <= image->x0 || image->y1 <= image->y0)
         return sdx_image_fail(job, "has no pixels");
     if (space == OPJ_CLRSPC_EYCC) return sdx_image_unsupported(job, "has the colour space e-sYCC");
@@ -143,15 +143,10 @@ static sdx_status decode(j2k_reader *r, opj_codec_t *codec, opj_stream_t *stream
     opj_stream_set_seek_function(stream, seek);
     opj_stream_set_user_data(stream, r, NULL);
     opj_stream_set_user_data_length(stream, r->job->size);
-    errno = 0;
     const bool done = opj_setup_decoder(codec, parameters) &&
                       opj_read_header(stream, codec, &image) &&
                       opj_decode(codec, stream, image) && opj_end_decompress(codec, stream);
-    /* Where OpenJPEG gets no memory it may fail without a word, or go on without a component; malloc says so. */
-    const bool no_memory = errno == ENOMEM;
-    const sdx_status status = no_memory ? sdx_fail_memory(r->job->error, 0, "OpenJPEG")
-                              : done    ? collect(r->job, image)
-                                        : damaged(r);
+    const sdx_status status = done ? collect(r->job, image) : damaged(r);
     opj_image_destroy(image);
     sdx_free(r->job->allocator, parameters, sizeof *parameters);
     return status;

@@ -25,6 +25,12 @@ resize_upsample_sizes_cubic top_k nonmaxsuppression_two_batches roialign_aligned
 qlinearconv deform_conv_with_mask_bias adam momentum_multiple range_int32_type_negative_delta_expanded""".split()
 
 
+def fragile(case):
+    """OpenJPEG 2.5.0 crashes within opj_decode where its own malloc fails (components that it could not copy are
+    read), and no caller can see to that: JPEG 2000 is swept with the caller's allocator alone."""
+    return "jpeg2k" in case.name or case.suffix == ".jp2"
+
+
 def own(folder):
     net = folder / "network"
     yield from (f"run:{net}", f"run:{net}:threads=4", f"run:{net}:level=0", f"run:{net}:copy",
@@ -40,7 +46,8 @@ def own(folder):
         yield f"files:{folder}/{name}.npy"
     yield f"files:{folder}/floats.npy:allocator"
     for image in sorted(folder.glob("picture.*")):
-        yield f"image:{image}"
+        if not fragile(image):
+            yield f"image:{image}"
         yield f"image:{image}:allocator"
 
 
@@ -52,13 +59,15 @@ def of_onnx(conformance, every):
             print("no such tests any more:", *missing)
         for case in cases:
             if case.name not in missing:
-                yield f"run:{case}"
+                if not fragile(case):
+                    yield f"run:{case}"
                 yield f"run:{case}:level=0:allocator"
         return
     for kind in ("node", "simple", "pytorch-operator"):
         for case in sorted((conformance / kind).glob("test_*")):
             if (case / "test_data_set_0" / "input_0.pb").exists() or not list(case.glob("*/input*")):
-                yield f"run:{case}"
+                if not fragile(case):
+                    yield f"run:{case}"
                 yield f"pack:{case}:level=0:allocator"
 
 

@@ -99,6 +99,9 @@ def main():
     save(folder / "external", network(rng), *sizes, external=True)
     rows = rng.random((3, 4), np.float32)
     save(folder / "function", with_function(rng), (rows,), (rows[:1],))
+    for number, x in enumerate((rows, rows[:1])):  # Outer twice; the command `test` compares with it
+        y = numpy_helper.from_array(np.tanh(2 * np.tanh(2 * x)))
+        (folder / "function" / f"test_data_set_{number}" / "output_0.pb").write_bytes(y.SerializeToString())
     (folder / "problem.csv").write_text(problem(rng, 14))
     np.save(folder / "floats.npy", rows)
     np.save(folder / "turned.npy", np.asfortranarray(rng.random((7, 5))))

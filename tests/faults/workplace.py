@@ -36,7 +36,7 @@ def commands(m):
         Command("classify", ["classify", net, f"{m}/picture.jpg", f"{m}/picture.png", "--preset",
                              "torchvision"]),
         Command("inspect", ["inspect", net, "--json"]),
-        Command("test", ["test", f"{m}/network"]),
+        Command("test", ["test", f"{m}/function"]),
         Command("bench", ["bench", net, *SIZES[2:], "--time", "0.05", "--warmup", "0", "--memory", "0",
                           "--rounds", "2", "--quiet", "--json", "b.json", "--csv", "b.csv", "--markdown",
                           "b.md", "--html", "b.html"], ["b.json", "b.csv", "b.md", "b.html"], True)]
@@ -67,11 +67,13 @@ class Workplace:
         self.clean(command)
         process = self.start(command, **more)
         try:
-            _, messages = process.communicate(timeout=300)
+            printed, messages = process.communicate(timeout=300)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
             return "hangs", ""
+        if command.name == "test":  # which says there why a case failed
+            messages += printed
         return process.returncode, messages.decode(errors="replace")
 
     def learn(self, command):
