@@ -26,9 +26,9 @@ qlinearconv deform_conv_with_mask_bias adam momentum_multiple range_int32_type_n
 
 
 def fragile(case):
-    """OpenJPEG 2.5.0 crashes within opj_decode where its own malloc fails (components that it could not copy are
-    read), and no caller can see to that: JPEG 2000 is swept with the caller's allocator alone."""
-    return "jpeg2k" in case.name or case.suffix == ".jp2"
+    """Libraries that crash where their own malloc fails, before a caller could see to it, are swept with the caller's
+    allocator alone: OpenJPEG 2.5.0 in opj_decode, libtiff 4.5.0 in TIFFReadDirectory (LZW) beneath TIFFClientOpen."""
+    return "jpeg2k" in case.name or case.suffix in (".jp2", ".tif")
 
 
 def own(folder):
