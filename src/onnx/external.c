@@ -164,8 +164,9 @@ static sdx_status open_file(sdx_external *external, const sdx_external_request *
                            "tensor '%s': the path of its external data has %zu bytes, at most "
                            "%d are allowed",
                            request->tensor, size, LONGEST_PATH);
-    char *path = sdx_alloc(external->allocator, room, 1), *shown = path + size + 1;
+    char *path = sdx_alloc(external->allocator, room, 1);
     if (!path) return sdx_fail_memory(error, room, "a path");
+    char *shown = path + size + 1;
     if (size) memcpy(path, request->location.data, size);
     path[size] = 0;
     memcpy(shown, path, size + 1);
