@@ -125,6 +125,8 @@ bool peer_start(bench *b, const peer *p, client *c) {
 static bool try_peer(bench *b, peer *p) {
     client c;
     if (!peer_start(b, p, &c)) {
+        /* Others are left out with the reason in the report; without its own there is none. */
+        if (p->is_own && !interrupted()) complain("%s does not start: %s", p->name, c.problem);
         bench_add_skipped(&b->r, p->name, "", "", c.problem, p->install);
         client_quit(&c);
         return false;
