@@ -8,7 +8,7 @@
 set -uo pipefail
 (($# == 3)) || { sed -n '2,7s/^# \?//p' "$0" >&2; exit 2; }
 build=$1 full=$2 models=$3
-most=520000 # bytes of code and data; docs/small-targets.md says what they go to
+most=580000 # bytes of code and data; docs/small-targets.md says what they go to
 root=$(cd "$(dirname "$0")/../.." && pwd)
 small=$build/sardonyx
 for model in resnet50 squeezenet1_1 mobilenet_v2; do
