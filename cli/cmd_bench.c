@@ -375,7 +375,12 @@ static int run(int argc, char **argv) {
         note_command(&b.r, argc, argv);
         machine_describe(&b.r);
         code = measure(&b);
-        if (code == EXIT_OK) code = report(&b);
+        if (code == EXIT_OK) {
+            code = report(&b);
+        } else if (interrupted()) {
+            complain("interrupted before anything was measured");
+            code = EXIT_NO;
+        }
     }
     peers_free(&b);
     if (b.scratch[0]) remove_folder(b.scratch, 0);
