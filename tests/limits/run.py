@@ -31,12 +31,16 @@ COMMANDS = {
 }
 
 
+# A malloc that cannot is no error of the program: with a sanitizer, too, it shall return NULL.
+ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1"}
+
+
 def execute(command):
     """Exit code, standard error, seconds, resident bytes."""
     with tempfile.TemporaryFile() as errors:
         begin = time.monotonic()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                 stderr=errors)
+                                 stderr=errors, env=ENVIRONMENT)
         timer = threading.Timer(HANG, child.kill)
         timer.start()
         _, status, usage = os.wait4(child.pid, 0)
@@ -76,7 +80,7 @@ class Suite:
     def judge(self, outcome, seconds, memory, names, may_finish):
         """What is wrong, or ''."""
         code, text, took, resident = outcome
-        if "Sanitizer" in text or "runtime error" in text:
+        if re.search(r"ERROR: \w*Sanitizer", text) or "runtime error" in text:
             return "the sanitizer reports"
         if code < 0:
             return f"was ended by signal {-code} after {took:.1f} s"
