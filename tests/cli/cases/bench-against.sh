@@ -19,7 +19,7 @@ echo "exit $?"
 echo "exit $?"
 "$PYTHON" "$HERE/bench_facts.py" out.json
 "$SARDONYX" bench linear.onnx --what program --warmup 0 --time 0 --rounds 3 --peers peers --against hangs \
-    --command 'sleeps=sh -c "sleep 77.125; true"' --timeout 3 --json out.json > out.txt
+    --command "sleeps=sh -c \"sleep 77.$$; true\"" --timeout 3 --json out.json > out.txt
 echo "exit $?"
 "$PYTHON" "$HERE/bench_facts.py" out.json
-pgrep -f 'sleep 77[.]125' || echo 'nothing is left'
+pgrep -f "sleep 77[.]$$" || echo 'nothing is left'
