@@ -1,7 +1,7 @@
 /* fused_conv.c - sardonyx:Conv, which passes put in place of Conv: two-dimensional, float32, constant
  * weights, images with their channels side by side, and a tail. Inputs: image, weights as in Conv,
- * bias or none, addend or none. The attribute `planar` says that the image is as in Conv after all, `winograd` which tiles of Winograd's ways may
- * be used. */
+ * bias or none, addend or none. The attribute `planar` says that the image is as in Conv after all,
+ * `winograd` which tiles of Winograd's ways may be used. */
 #include <stdio.h>
 
 #include "kernels/conv.h"
