@@ -13,6 +13,7 @@ typedef struct sdx_sha1_state {
     uint32_t words[5];
     uint64_t size;
     uint8_t block[64]; /* what is left of the parts so far */
+    void (*blocks)(uint32_t words[5], const uint8_t *data, size_t count);
 } sdx_sha1_state;
 void sdx_sha1_begin(sdx_sha1_state *state);
 void sdx_sha1_add(sdx_sha1_state *state, const void *data, size_t size);
