@@ -3,9 +3,11 @@
 DIR/corpus and what they find in DIR/findings, and writes DIR/log.jsonl (one line a slice), DIR/summary.json and
 DIR/summary.md. Exit code 1 where a fuzzer found something.
 
-usage: run.py DIR [--seconds N] [--slice N] [--only NAME,..] [--through 'COMMAND ..'] [--report FILE.md]
+usage: run.py DIR [--seconds N] [--slice N] [--timeout N] [--only NAME,..] [--through 'COMMAND ..']
+              [--report FILE.md]
   --seconds   of the whole, 600 unless given
   --slice     of one turn, 40 unless given
+  --timeout   seconds after which an input is taken to hang, 15 unless given; more where others use the machine
   --through   a command that starts the fuzzers, such as 'nice -n 19'
   --report    adds the new slices to ledger.json beside this script and puts the table of all into the file,
               between its marks <!-- fuzzing --> and <!-- end of fuzzing -->
@@ -28,20 +30,20 @@ LEDGER = HERE / "ledger.json"
 # Most of what can go wrong lies behind the models: they get more turns.
 TURNS = {"graph": 6, "model": 2, "sdx": 3, "tensor": 1, "npy": 1, "image": 2, "csv": 1, "json": 1, "expr": 1,
          "preset": 1}
-FLAGS = ["-timeout=15", "-rss_limit_mb=3072", "-malloc_limit_mb=256", "-print_final_stats=1", "-reload=0",
+FLAGS = ["-rss_limit_mb=3072", "-malloc_limit_mb=256", "-print_final_stats=1", "-reload=0",
          "-use_value_profile=0"]
 # A packed file begins with a page of header; texts that say much are short.
 LONGEST = {"graph": 16384, "model": 16384, "sdx": 65536, "image": 16384}
 SETS = ("", "scalar", "avx2")  # instruction sets, "": the machine's best
 
 
-def one_slice(folder, name, seconds, through):
+def one_slice(folder, name, seconds, timeout, through):
     """Runs a fuzzer for a while; what it did, as a dict."""
     corpus, findings = folder / "corpus" / name, folder / "findings"
     corpus.mkdir(parents=True, exist_ok=True)
     findings.mkdir(exist_ok=True)
     before = set(os.listdir(findings))
-    command = [*through, str(folder / f"fuzz_{name}"), *FLAGS, f"-max_total_time={seconds}",
+    command = [*through, str(folder / f"fuzz_{name}"), *FLAGS, f"-timeout={timeout}", f"-max_total_time={seconds}",
                f"-max_len={LONGEST.get(name, 4096)}", f"-artifact_prefix={findings}/{name}-", str(corpus),
                str(folder / "seeds" / name)]
     words = folder / "seeds" / "words" / name
@@ -115,6 +117,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--slice", type=int, default=40)
+    parser.add_argument("--timeout", type=int, default=15)
     parser.add_argument("--only", default="")
     parser.add_argument("--through", default="")
     parser.add_argument("--report")
@@ -128,7 +131,8 @@ def main():
     end, found, turn = time.monotonic() + options.seconds, 0, 0
     while time.monotonic() < end:
         length = max(1, min(options.slice, int(end - time.monotonic())))
-        entry = one_slice(folder, turns[turn % len(turns)], length, shlex.split(options.through))
+        entry = one_slice(folder, turns[turn % len(turns)], length, options.timeout,
+                          shlex.split(options.through))
         turn += 1
         with open(folder / "log.jsonl", "a", encoding="utf-8") as log:
             log.write(json.dumps(entry) + "\n")
