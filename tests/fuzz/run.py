@@ -55,8 +55,10 @@ def one_slice(folder, name, seconds, timeout, through):
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment,
                           check=False)
     cpu = sum(os.times()[2:4]) - sum(usage[2:4])
-    new = sorted(set(os.listdir(findings)) - before)
-    new = [found for found in new if not found.startswith(f"{name}-slow-unit")]
+    # Another run of this script may be at work in the same folder.
+    new = sorted(found for found in set(os.listdir(findings)) - before
+                 if found.startswith(f"{name}-") and not found.endswith(".log")
+                 and not found.startswith(f"{name}-slow-unit"))
     for found in new:
         (findings / (found + ".log")).write_text(done.stderr[-20000:])
     executed = re.search(r"stat::number_of_executed_units: (\d+)", done.stderr)
