@@ -116,11 +116,23 @@ void process_kill(pid_t pid) {
     kill(pid, SIGKILL);
 }
 
+/* A runner that has nothing to do is stopped: threads of many engines go on spinning after their work, and
+ * would take the processors of whoever is measured next. It has a process group of its own; should this
+ * program die, the system wakes it and hangs up. */
+static void rest(const client *c) {
+    if (c->pid > 0) kill(-c->pid, SIGSTOP);
+}
+
+static void wake(const client *c) {
+    if (c->pid > 0) kill(-c->pid, SIGCONT);
+}
+
 /* Gives the process some time to end by itself; its input is closed. */
 static void collect(client *c, bool end_it) {
     int status = 0;
     if (c->pid <= 0) return;
     close_pipes(c);
+    wake(c);
     double end = now_ns() + (end_it ? 0 : 10e9);
     pid_t gone = 0;
     while (!end_it && (gone = waitpid(c->pid, &status, WNOHANG)) == 0 && now_ns() < end)
@@ -228,6 +240,7 @@ bool client_start(client *c, char *const *argv, const char *log) {
     note_live(0, c->pid);
     c->hello = read_answer(c, START_TIMEOUT_S);
     c->ready_ns = now_ns();
+    rest(c);
     if (c->hello) return true;
     client_quit(c); /* it has said what is wrong */
     return false;
@@ -265,10 +278,15 @@ json_value *client_ask(client *c, double timeout_s, const char *format, ...) {
     line[length] = '\n';
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     sigaction(SIGPIPE, &ignore, &before); /* a runner that is gone is an answer, not the end */
+    wake(c);
     bool sent = send_all(c, line, (size_t)length + 1);
     sigaction(SIGPIPE, &before, NULL);
     if (line != stack) free(line);
-    if (sent) return read_answer(c, timeout_s);
+    if (sent) {
+        json_value *answer = read_answer(c, timeout_s);
+        rest(c);
+        return answer;
+    }
     c->problem[0] = 0;
     collect(c, false);
     return NULL;

@@ -7,13 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench.h"
 
 #define ROUNDS_WANTED    12 /* that the time is cut into, where a run is short enough */
 #define MAX_REPEATS      100000
-#define PAUSE_NS         30000000 /* threads of the engine before may still be spinning */
 
 /* A process that takes turns: an engine at a level, with one batch or with several in turn. */
 typedef struct entry {
@@ -270,7 +268,6 @@ static void take_round(bench *b, group *g, uint32_t round, const char *what, dou
     for (size_t i = 0; i < g->count && !interrupted(); i++) {
         entry *e = &g->entries[g->order[i]];
         if (!e->running) continue;
-        if (g->count > 1) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
         double taken = 0;
         if (!take_turn(b, e, round, &taken)) {
             give_up(b, g, e, e->process.problem);

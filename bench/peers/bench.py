@@ -202,7 +202,7 @@ class Bench:
     def interleave(self, turns, with_peak=None):
         """Label -> series, the machine's peak in each round, and the share of the machine that
         others had. turns: label -> (runner, keys); with_peak: a runner to ask for the peak. One
-        runner works at a time; the others wait for a command. One that fails is left out."""
+        runner works at a time; the others are stopped until their next command. One that fails is left out."""
         options, series, peaks = self.options, {label: [] for label in turns}, []
         runners = [runner for runner, _ in turns.values()]
 
@@ -223,8 +223,6 @@ class Bench:
             if number // max(1, len(labels)) % 2:
                 order.reverse()  # so that nobody always follows the same neighbour
             for label in order:
-                # Threads of the engine before may still be spinning.
-                time.sleep(options.pause / 1e3)
                 answer = attempt(label, lambda runner, keys: runner.ask(
                     "run", keys, repeats[label], timeout=1800))
                 if answer:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import time
 
@@ -33,6 +34,17 @@ class Runner:
         except RunnerError:
             self.kill()
             raise
+        self._rest()
+
+    def _rest(self):
+        """Stops the process until it is asked for something: threads of many engines go on spinning after their
+        work, and would take the processors of whoever is measured next."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def _wake(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
 
     def _line(self, timeout):
         end = time.monotonic() + timeout
@@ -62,12 +74,16 @@ class Runner:
         return answer
 
     def ask(self, *fields, timeout=600):
+        self._wake()
         try:
             self.process.stdin.write("\t".join(map(str, fields)).encode() + b"\n")
             self.process.stdin.flush()
         except (BrokenPipeError, ValueError):
             raise RunnerError("is gone") from None
-        return self._answer(timeout)
+        try:
+            return self._answer(timeout)
+        finally:
+            self._rest()
 
     def cpu_seconds(self):
         """Processor time that it has used so far, all threads."""
@@ -80,6 +96,7 @@ class Runner:
 
     def quit(self):
         """Ends the process; returns the nanoseconds it lived."""
+        self._wake()
         if self.process.poll() is None:
             try:
                 self.process.stdin.write(b"quit\n")

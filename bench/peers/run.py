@@ -57,8 +57,6 @@ def parse(arguments):
     parser.add_argument("--turn", type=float, metavar="MS",
                         help="an engine runs about this long in a round, once at least "
                              "(default: 250)")
-    parser.add_argument("--pause", type=float, default=30, metavar="MS",
-                        help="between engines, for threads that spin (default: 30)")
     parser.add_argument("--budget", type=float, default=240, metavar="S",
                         help="a measurement ends after its third round when this is over "
                              "(default: 240)")
@@ -83,7 +81,6 @@ def parse(arguments):
     if quick:
         options.models = options.models or ["squeezenet1_1"]
         options.batches = options.batches or [1, 2]
-        options.pause = 0
     return options
 
 

@@ -11,6 +11,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -180,6 +181,25 @@ class Runners(unittest.TestCase):
             asleep.ask("memory", timeout=0.2)
         with self.assertRaisesRegex(protocol.RunnerError, "exit code"):
             protocol.Runner([sys.executable, "-c", "pass"], self.log)
+
+    def test_runner_rests_between_commands(self):
+        """Its threads may spin for ever: whoever is measured next has the processors."""
+        says = ("import sys, threading\n"
+                "def spin():\n"
+                "    while True: pass\n"
+                "threading.Thread(target=spin, daemon=True).start()\n"
+                "print('{}', flush=True)\n"
+                "for line in sys.stdin: print('{\"said\": 1}', flush=True)\n")
+
+        def used(runner):
+            before = runner.cpu_seconds()
+            time.sleep(0.3)
+            return runner.cpu_seconds() - before
+
+        with protocol.Runner([sys.executable, "-c", says], self.log) as runner:
+            self.assertLess(used(runner), 0.05)
+            self.assertEqual(runner.ask("hello")["said"], 1)
+            self.assertLess(used(runner), 0.05)
 
     def test_float64(self):
         wide = self.folder / "wide.onnx"
