@@ -52,10 +52,15 @@ static void one_band(const rows_job *j, size_t row, size_t count, const sdx_conv
     sdx_kernels_get()->f32_depthwise(&job);
 }
 
+/* Bands of about the same height: each begins by loading the weights. */
 static void run_part(const rows_job *j, size_t begin, size_t end, const sdx_conv_channels *part) {
-    size_t band = band_rows(j->shape);
-    for (size_t row = begin; row < end; row += band)
-        one_band(j, j->first + row, least(end - row, band), part);
+    const size_t most = band_rows(j->shape);
+    size_t bands = (end - begin + most - 1) / most;
+    for (size_t row = begin; row < end; bands--) {
+        const size_t count = (end - row + bands - 1) / bands;
+        one_band(j, j->first + row, count, part);
+        row += count;
+    }
 }
 
 static void some_rows(void *arg, size_t begin, size_t end) {

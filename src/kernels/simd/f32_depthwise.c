@@ -128,8 +128,11 @@ SIMD_INLINE void slide_rows(const sdx_depthwise *job, size_t channel, const size
     const bounds clip = act == SDX_ACT_NONE ? bounds_of(job, finishes)
                                             : (bounds){vf_set1(job->a), vf_set1(job->b)};
     vf w[NEAR * NEAR];
-    for (size_t t = 0; kernel <= NEAR && t < kernel * kernel; t++)
-        w[t] = vf_load(job->weights + t * job->step + channel);
+    for (size_t t = 0; kernel <= NEAR && t < kernel * kernel; t++) {
+        const float *at = job->weights + t * job->step + channel;
+        w[t] = vf_load(at);
+        __builtin_prefetch(at + VL); /* each tap is far from the last: nothing else would foresee it */
+    }
     for (size_t row = 0; row < job->row_count; row++) {
         const float *const *rows = job->rows + row * kernel;
         float *out = job->out + row * job->out_w * job->step + channel;

@@ -48,7 +48,8 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
         SIMD_UNROLL
         for (size_t i = 0; i < TILE_ROWS; i++) sum[i][v] = start;
     }
-    if (whole) tile_prefetch(out, stride, TILE_ROWS, TILE_VECTORS);
+    /* A tile of few terms is over before that would tell. */
+    if (whole && !bias_first) tile_prefetch(out, stride, TILE_ROWS, TILE_VECTORS);
     if (addend && whole) tile_prefetch(addend, job->tail.addend_stride, TILE_ROWS, TILE_VECTORS);
     const size_t chain = taps > 1 ? sdx_chain_taps(depth) : 1;
     size_t pieces = chain; /* until the chain ends */

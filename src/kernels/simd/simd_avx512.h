@@ -29,11 +29,21 @@ SIMD_INLINE vf vf_load_n(const float *p, size_t n) {
 SIMD_INLINE void vf_store_n(float *p, vf a, size_t n) {
     _mm512_mask_storeu_ps(p, simd_lanes(n), a);
 }
-/* a times 2^n, n an integer: to infinity, 0 and what lies between 0 and the normal numbers. */
+/* a times 2^n, of n only the integer below it: to infinity, 0 and what lies between 0 and the normal numbers. */
 #define SIMD_SCALES 1
 SIMD_INLINE vf vf_scale(vf a, vf n) { return _mm512_scalef_ps(a, n); }
-/* What is left of a without the nearest integer; 0 where a is infinite. */
-SIMD_INLINE vf vf_fraction(vf a) { return _mm512_reduce_ps(a, _MM_FROUND_TO_NEAREST_INT); }
+/* The nearest multiple of 1/32, and what is left of a without it: 0 where a is infinite. */
+SIMD_INLINE vf vf_round_32(vf a) {
+    return _mm512_roundscale_ps(a, 5 << 4 | _MM_FROUND_TO_NEAREST_INT);
+}
+SIMD_INLINE vf vf_fraction_32(vf a) {
+    return _mm512_reduce_ps(a, 5 << 4 | _MM_FROUND_TO_NEAREST_INT);
+}
+/* One of 32 floats, by the low bits of each lane. */
+SIMD_INLINE vf vf_pick_32(const float *from, vf bits) {
+    return _mm512_permutex2var_ps(_mm512_load_ps(from), _mm512_castps_si512(bits),
+                                  _mm512_load_ps(from + 16));
+}
 
 SIMD_INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 SIMD_INLINE float vf_largest(vf a) { return _mm512_reduce_max_ps(a); }

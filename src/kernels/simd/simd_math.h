@@ -146,33 +146,45 @@ SIMD_INLINE vf vf_sigmoid(vf x) {
  * side, not a number, as the product is. */
 SIMD_INLINE vf vf_swish(vf x, vf a) { return x / one_plus_exp(-a * x); }
 
-/* 2^z for any z, to an error of 2^-23 in the fraction: z is not split further, since its own rounding is
- * all that a caller without more digits of it could save. Beyond the range, infinite and 0 or nearly. */
-SIMD_INLINE vf exp2_quick(vf z) {
+/* 1 + 2^z for any z, to an error of 2^-23 in the fraction: z is not split further, since its own rounding is
+ * all that a caller without more digits of it could save. Beyond the range, infinite and 1. */
 #ifdef SIMD_SCALES
-    const vf r = vf_fraction(z), n = z - r;
+/* The nearest multiple of 1/32 by a table and the machine's own scaling, both of which run beside
+ * multiply-adds, so that three of these are left. */
+SIMD_INLINE vf one_plus_exp2_quick(vf z) {
+    static const _Alignas(64) float powers[32] = {
+        1.0f, 1.0218972f, 1.04427373f, 1.06714046f, 1.09050775f, 1.1143868f,
+        1.13878858f, 1.1637249f, 1.18920708f, 1.21524739f, 1.24185777f, 1.26905096f,
+        1.29683959f, 1.32523668f, 1.35425556f, 1.38390994f, 1.41421354f, 1.44518077f,
+        1.47682619f, 1.50916445f, 1.54221082f, 1.5759809f, 1.61049032f, 1.64575553f,
+        1.68179286f, 1.71861935f, 1.75625217f, 1.79470909f, 1.8340081f, 1.87416768f,
+        1.91520655f, 1.95714414f
+    };
+    const vf r = vf_fraction_32(z), n = vf_round_32(z), one = vf_set1(1.0f);
+    const vf t = z + vf_set1(393216.0f); /* 1.5 * 2^18: the last bits are n's multiples of 1/32 */
+    const vf power = vf_scale(vf_pick_32(powers, t), n);
+    const vf p = vf_fma(vf_fma(r, vf_set1(0.240226507f), vf_set1(0.693157344f)), r, one);
+    return vf_fma(power, p, one);
+}
 #else
+SIMD_INLINE vf one_plus_exp2_quick(vf z) {
     /* At 128 the fraction is 0, so that the exponent alone makes it infinite. */
     z = vf_clip(z, vf_set1(-126.0f), vf_set1(128.0f));
     const vf magic = vf_set1(12582912.0f), t = z + magic, r = z - (t - magic);
-#endif
     vf p = vf_set1(0.00133026892f);
     p = vf_fma(p, r, vf_set1(0.00967260636f));
     p = vf_fma(p, r, vf_set1(0.0555065088f));
     p = vf_fma(p, r, vf_set1(0.240222245f));
     p = vf_fma(p, r, vf_set1(0.693147004f));
     p = vf_fma(p, r, vf_set1(1.0f));
-#ifdef SIMD_SCALES
-    return vf_scale(p, n);
-#else
-    return vi_floats(vi_add(vf_bits(p), vi_left(vf_bits(t), 23)));
-#endif
+    return vf_set1(1.0f) + vi_floats(vi_add(vf_bits(p), vi_left(vf_bits(t), 23)));
 }
+#endif
 
 /* x sigmoid(a x) to an error of 1.5e-7 |x|, for tails: as exact as vf_swish for positive a x, less so
  * (to |a x| 2^-24 of the result) where it is small beside x. */
 SIMD_INLINE vf vf_swish_quick(vf x, vf a) {
-    return x / (vf_set1(1.0f) + exp2_quick(x * (a * vf_set1(-1.44269504f))));
+    return x / one_plus_exp2_quick(x * (a * vf_set1(-1.44269504f)));
 }
 
 /* tanh |x| = -e / (e + 2) with e = exp(-2|x|) - 1: no cancellation anywhere. */
