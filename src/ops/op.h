@@ -296,6 +296,9 @@ const sdx_const *sdx_pack_constant(const sdx_pack *pack, uint32_t i);
 /* Its elements as floats, of any alignment: in the file where they lie ready there, else decoded, until
  * the call ends. */
 sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const void **out);
+/* Two inputs at once, the second of which may be left out: then *bias is NULL. */
+sdx_status sdx_pack_weights(sdx_pack *pack, uint32_t weights_input, uint32_t bias_input, const void **weights,
+                            const void **bias);
 /* A cleared struct for run that lives as long as the program; may point to pieces. NULL: error is set. */
 void *sdx_pack_struct(sdx_pack *pack, size_t size);
 /* The next piece: count elements, aligned to a cache line, not cleared; the caller fills it unless

@@ -107,3 +107,10 @@ sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const void **out) {
     *out = floats;
     return SDX_STATUS_OK;
 }
+
+sdx_status sdx_pack_weights(sdx_pack *pack, uint32_t weights_input, uint32_t bias_input, const void **weights,
+                            const void **bias) {
+    *bias = NULL;
+    SDX_TRY(sdx_pack_floats(pack, weights_input, weights));
+    return sdx_pack_constant(pack, bias_input) ? sdx_pack_floats(pack, bias_input, bias) : SDX_STATUS_OK;
+}
