@@ -274,6 +274,7 @@ struct sdx_pack {
     sdx_arena *arena;  /* of the program; structs and pieces are taken from it */
     sdx_arena *temp;   /* gone after the call */
     sdx_pool *threads; /* may be NULL */
+    struct sdx_pages *pages; /* of the arena's block, asked for as pieces are taken; or NULL (base/pages.h) */
     const struct sdx_source_end *read; /* to be told of parts of large constants that are packed, so
                                           that they are not there twice (kernels/panels.h) */
     const sdx_packed_blob *stored; /* what a packed file has for the node and the set; or NULL */
