@@ -173,7 +173,7 @@ static void do_load(session *s, char **fields, size_t count) {
     sdx_error_clear(&error);
     load_settings to = {
         .model = {.struct_size = sizeof to.model},
-        .program = {.struct_size = sizeof to.program, .optimize = 3},
+        .program = {.struct_size = sizeof to.program, .optimize = 3, .threads = (uint32_t)threads},
         .context = {.struct_size = sizeof to.context, .threads = (uint32_t)threads}};
     for (size_t i = 3; i < count; i++)
         if (!load_option(fields[i], &to)) {

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/checked.h"
+#include "base/pages.h"
 
 #define MIN_ALIGNMENT _Alignof(max_align_t)
 
@@ -16,16 +17,15 @@
 
 /* Large pieces (packed weights, arenas) ask for large pages: fewer faults while they are filled, and
  * fewer misses of the address translation while they are read. */
-#define LARGE_PIECE ((size_t)2 << 20)
-#define LARGE_PAGE  ((size_t)2 << 20)
+#define LARGE_PIECE SDX_LARGE_PAGE
 
 static void *default_allocate(void *user, size_t size, size_t alignment) {
     (void)user;
     void *memory = NULL;
-    if (size >= LARGE_PIECE && alignment <= LARGE_PAGE) {
-        if (posix_memalign(&memory, LARGE_PAGE, size) != 0) return NULL;
+    if (size >= LARGE_PIECE && alignment <= SDX_LARGE_PAGE) {
+        if (posix_memalign(&memory, SDX_LARGE_PAGE, size) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
-        madvise(memory, size / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE); /* a hint: may fail */
+        madvise(memory, size / SDX_LARGE_PAGE * SDX_LARGE_PAGE, MADV_HUGEPAGE); /* a hint: may fail */
 #endif
         return memory;
     }

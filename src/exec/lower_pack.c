@@ -5,6 +5,7 @@
  * One step after the other, the threads inside each: so never more than one step's constants are there
  * twice, and memory is taken in one order, whatever the number of threads. */
 #include "base/checked.h"
+#include "base/pages.h"
 #include "exec/lowering.h"
 #include "exec/stored.h"
 #include "kernels/kernels.h"
@@ -47,14 +48,15 @@ static const sdx_packed_blob *blob_of(const sdx_stored *stored, sdx_id node) {
     return &stored->blobs[node];
 }
 
-static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp, sdx_pool *pool) {
+static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp, sdx_pool *pool,
+                            sdx_pages *pages) {
     sdx_program *program = l->program;
     const sdx_node *node = step->node;
     const sdx_source_end read = {forget_pages, (void *)(uintptr_t)program->model};
     sdx_pack pack = {.module = l->module, .node = node, .def = node->op->def,
                      .params = node->params, .optimize = program->optimize,
-                     .arena = &program->arena, .temp = temp, .threads = pool, .read = &read,
-                     .error = l->error, .stored = blob_of(program->model->stored, step->id)};
+                     .arena = &program->arena, .temp = temp, .threads = pool, .pages = pages,
+                     .read = &read, .error = l->error, .stored = blob_of(program->model->stored, step->id)};
     sdx_status status = SDX_STATUS_OK;
     if (program->model->stored) status = check_set(l, node);
     if (status == SDX_STATUS_OK) status = node->op->def->pack(&pack);
@@ -105,12 +107,13 @@ static size_t bytes_to_pack(const sdx_lowering *l) {
 
 /* One block for all that is packed has large pages, and none of them is half empty. A caller's allocator may
  * know of smaller ones alone. */
-static void reserve(sdx_program *program, size_t bytes) {
-    if (program->own_allocator.allocate == sdx_default_allocator.allocate && bytes != SIZE_MAX)
-        sdx_arena_reserve(&program->arena, bytes);
+static void reserve(sdx_program *program, size_t bytes, sdx_pages *pages) {
+    if (program->own_allocator.allocate == sdx_default_allocator.allocate && bytes != SIZE_MAX &&
+        sdx_arena_reserve(&program->arena, bytes))
+        sdx_pages_begin(pages, program->arena.blocks, program->arena.capacity);
 }
 
-static sdx_status pack_steps(sdx_lowering *l, sdx_pool *pool) {
+static sdx_status pack_steps(sdx_lowering *l, sdx_pool *pool, sdx_pages *pages) {
     for (size_t g = 0; g < l->module->graphs.count; g++) {
         sdx_block *block = &l->program->blocks[g];
         for (uint32_t s = 0; s < block->step_count; s++) {
@@ -118,7 +121,7 @@ static sdx_status pack_steps(sdx_lowering *l, sdx_pool *pool) {
             SDX_TRY(sdx_module_in_time(l->module, l->error));
             sdx_arena temp;
             sdx_arena_init(&temp, l->program->allocator, 0);
-            sdx_status status = pack_step(l, &block->steps[s], &temp, pool);
+            sdx_status status = pack_step(l, &block->steps[s], &temp, pool, pages);
             sdx_arena_free(&temp);
             SDX_TRY(status);
         }
@@ -132,11 +135,13 @@ sdx_status sdx_lower_pack(sdx_lowering *l) {
     sdx_pool *pool = NULL;
     if (threads > 1 && bytes >= WORTH_THREADS)
         SDX_TRY(sdx_pool_create(l->program->allocator, threads, &pool, l->error));
-    reserve(l->program, bytes);
+    sdx_pages pages = {0};
+    reserve(l->program, bytes, &pages);
     sdx_pool_begin_run(pool);
-    sdx_status status = pack_steps(l, pool);
+    sdx_status status = pack_steps(l, pool, &pages);
     sdx_pool_end_run(pool);
     sdx_pool_release(pool);
+    sdx_pages_end(&pages);
     return status;
 }
 

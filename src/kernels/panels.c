@@ -7,18 +7,22 @@
 #define STRETCH 48 /* floats of a line at a time */
 #define TURNED  960 /* floats between lines and panel; less than a page of the stack */
 
-/* Neighbouring columns are neighbours in memory. */
-static void pack_along_columns(const sdx_panel_source *from, const char *first, size_t columns,
-                               size_t width, float *to) {
-    for (size_t t = 0; t < from->taps; t++)
-        for (size_t k = 0; k < from->depth; k++, to += width)
-            memcpy(to, first + (t * from->tap + k * from->row) * sizeof(float),
-                   columns * sizeof *to);
-}
-
 /* The next stretch of a line, where there is one: jumping from line to line defeats the hardware's own. */
 static void prefetch_behind(const char *line) {
     for (size_t i = 0; i < STRETCH * sizeof(float); i += 64) __builtin_prefetch(line + i);
+}
+
+/* Neighbouring columns are neighbours in memory: a short piece of each row, and the next panel has the piece
+ * behind it. */
+static void pack_along_columns(const sdx_panel_source *from, const char *first, size_t columns,
+                               size_t width, float *to) {
+    for (size_t t = 0; t < from->taps; t++)
+        for (size_t k = 0; k < from->depth; k++, to += width) {
+            const char *row = first + (t * from->tap + k * from->row) * sizeof *to;
+            memcpy(to, row, columns * sizeof *to);
+            for (size_t i = 0; i < width * sizeof *to; i += 64)
+                __builtin_prefetch(row + columns * sizeof *to + i);
+        }
 }
 
 void sdx_lines_turn(const void *from, size_t step, size_t lines, size_t count, float *to,

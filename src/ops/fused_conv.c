@@ -147,9 +147,8 @@ static sdx_status pack(sdx_pack *pack) {
     pack->taken = 1u << 1 | 1u << 2;
     pack->packed = to;
     if (pack->filled) return SDX_STATUS_OK;
-    const void *from, *bias = NULL;
-    SDX_TRY(sdx_pack_floats(pack, 1, &from));
-    if (sdx_pack_constant(pack, 2)) SDX_TRY(sdx_pack_floats(pack, 2, &bias));
+    const void *from, *bias;
+    SDX_TRY(sdx_pack_weights(pack, 1, 2, &from, &bias));
     sdx_conv_pack_large(pack->threads, &to->shape, to->way, from, bias, piece, pack->read);
     return SDX_STATUS_OK;
 }

@@ -11,9 +11,8 @@ sdx_status sdx_fused_matrix_pack(sdx_pack *pack, const sdx_fused_matrix *m, size
     if (!*to) return pack->error->code;
     pack->taken |= 1u << m->matrix | 1u << m->bias | 1u << m->factors;
     if (pack->filled) return SDX_STATUS_OK;
-    const void *from, *bias = NULL, *factors;
-    SDX_TRY(sdx_pack_floats(pack, m->matrix, &from));
-    if (sdx_pack_constant(pack, m->bias)) SDX_TRY(sdx_pack_floats(pack, m->bias, &bias));
+    const void *from, *bias, *factors;
+    SDX_TRY(sdx_pack_weights(pack, m->matrix, m->bias, &from, &bias));
     sdx_matrix_pack(pack->threads, *depth, *columns, from, m->transposed ? 1 : *columns,
                     m->transposed ? *depth : 1, m->scale, bias, *to, pack->read);
     if (!sdx_pack_constant(pack, m->factors)) return SDX_STATUS_OK;

@@ -45,9 +45,8 @@ static sdx_status pack(sdx_pack *pack) {
     pack->taken = 1u << WEIGHTS | 1u << BIAS;
     pack->packed = to;
     if (pack->filled) return SDX_STATUS_OK;
-    const void *from, *bias = NULL;
-    SDX_TRY(sdx_pack_floats(pack, WEIGHTS, &from));
-    if (sdx_pack_constant(pack, BIAS)) SDX_TRY(sdx_pack_floats(pack, BIAS, &bias));
+    const void *from, *bias;
+    SDX_TRY(sdx_pack_weights(pack, WEIGHTS, BIAS, &from, &bias));
     sdx_matrix_pack(pack->threads, depth, maps, from, 1, depth, 1.0f, bias, to, NULL);
     return SDX_STATUS_OK;
 }

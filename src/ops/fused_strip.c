@@ -179,9 +179,8 @@ static sdx_status pack_pointwise(sdx_pack *pack, uint32_t input, const float **t
     if (!packed) return pack->error->code;
     *to = packed;
     if (pack->filled) return SDX_STATUS_OK;
-    const void *from, *bias = NULL;
-    SDX_TRY(sdx_pack_floats(pack, input, &from));
-    if (sdx_pack_constant(pack, input + 1)) SDX_TRY(sdx_pack_floats(pack, input + 1, &bias));
+    const void *from, *bias;
+    SDX_TRY(sdx_pack_weights(pack, input, input + 1, &from, &bias));
     sdx_matrix_pack(pack->threads, channels, maps, from, 1, channels, 1.0f, bias, packed,
                     NULL);
     return SDX_STATUS_OK;
@@ -195,9 +194,8 @@ static sdx_status pack_stem(sdx_pack *pack, sdx_strip *strip) {
     if (!packed) return pack->error->code;
     strip->stem = packed;
     if (pack->filled) return SDX_STATUS_OK;
-    const void *from, *bias = NULL;
-    SDX_TRY(sdx_pack_floats(pack, EXPAND, &from));
-    if (sdx_pack_constant(pack, EXPAND + 1)) SDX_TRY(sdx_pack_floats(pack, EXPAND + 1, &bias));
+    const void *from, *bias;
+    SDX_TRY(sdx_pack_weights(pack, EXPAND, EXPAND + 1, &from, &bias));
     sdx_conv_pack(pack->threads, &strip->first, SDX_CONV_ROWS, from, bias, packed);
     return SDX_STATUS_OK;
 }
@@ -220,10 +218,8 @@ static sdx_status pack(sdx_pack *pack) {
     for (uint32_t i = EXPAND; i < ADDEND; i++) pack->taken |= 1u << i;
     pack->packed = strip;
     if (pack->filled) return SDX_STATUS_OK;
-    const void *from, *bias = NULL;
-    SDX_TRY(sdx_pack_floats(pack, DEPTHWISE, &from));
-    if (sdx_pack_constant(pack, DEPTHWISE + 1))
-        SDX_TRY(sdx_pack_floats(pack, DEPTHWISE + 1, &bias));
+    const void *from, *bias;
+    SDX_TRY(sdx_pack_weights(pack, DEPTHWISE, DEPTHWISE + 1, &from, &bias));
     sdx_conv_pack(pack->threads, &strip->middle, SDX_CONV_DEPTHWISE, from, bias, packed);
     return SDX_STATUS_OK;
 }

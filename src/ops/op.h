@@ -274,6 +274,7 @@ struct sdx_pack {
     sdx_arena *arena;  /* of the program; structs and pieces are taken from it */
     sdx_arena *temp;   /* gone after the call */
     sdx_pool *threads; /* may be NULL */
+    struct sdx_pages *pages; /* of the arena's block, asked for as pieces are taken; or NULL (base/pages.h) */
     const struct sdx_source_end *read; /* to be told of parts of large constants that are packed, so
                                           that they are not there twice (kernels/panels.h) */
     const sdx_packed_blob *stored; /* what a packed file has for the node and the set; or NULL */
@@ -296,6 +297,9 @@ const sdx_const *sdx_pack_constant(const sdx_pack *pack, uint32_t i);
 /* Its elements as floats, of any alignment: in the file where they lie ready there, else decoded, until
  * the call ends. */
 sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const void **out);
+/* Two inputs at once, the second of which may be left out: then *bias is NULL. */
+sdx_status sdx_pack_weights(sdx_pack *pack, uint32_t weights_input, uint32_t bias_input, const void **weights,
+                            const void **bias);
 /* A cleared struct for run that lives as long as the program; may point to pieces. NULL: error is set. */
 void *sdx_pack_struct(sdx_pack *pack, size_t size);
 /* The next piece: count elements, aligned to a cache line, not cleared; the caller fills it unless

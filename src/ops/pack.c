@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/pages.h"
 
 const sdx_const *sdx_pack_constant(const sdx_pack *pack, uint32_t i) {
     if (i >= pack->node->input_count || pack->node->inputs[i] == SDX_NONE) return NULL;
@@ -67,6 +68,8 @@ void *sdx_pack_piece(sdx_pack *pack, sdx_dtype dtype, size_t count) {
                                 : sdx_arena_alloc_raw(pack->arena, bytes, SDX_CACHE_LINE);
     if (!memory) return pack->filled ? NULL : no_memory(pack, bytes);
     if (!pack->filled) pack->bytes += bytes;
+    if (!pack->filled && pack->pages)
+        sdx_pages_reach(pack->pages, (const char *)memory + bytes, pack->threads);
     if (pack->clear && !pack->filled) memset(memory, 0, bytes);
     pack->pieces[pack->piece_count++] = (sdx_pack_bytes){memory, bytes};
     return memory;
@@ -106,4 +109,11 @@ sdx_status sdx_pack_floats(sdx_pack *pack, uint32_t i, const void **out) {
     }
     *out = floats;
     return SDX_STATUS_OK;
+}
+
+sdx_status sdx_pack_weights(sdx_pack *pack, uint32_t weights_input, uint32_t bias_input, const void **weights,
+                            const void **bias) {
+    *bias = NULL;
+    SDX_TRY(sdx_pack_floats(pack, weights_input, weights));
+    return sdx_pack_constant(pack, bias_input) ? sdx_pack_floats(pack, bias_input, bias) : SDX_STATUS_OK;
 }

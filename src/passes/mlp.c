@@ -1,8 +1,6 @@
 /* mlp.c - pass: two packed products in a row become one step that works on a block of rows at a time
  * (kernels/mlp.h), where what lies between them is larger than a cache and the matrices are small. Not before
  * the other passes are through: scales and sums behind the second product have to be in it by then. */
-#include <string.h>
-
 #include "kernels/mlp.h"
 #include "ops/fused.h"
 #include "passes/passes.h"
@@ -10,8 +8,7 @@
 #define WORTH_BYTES ((int64_t)512 << 10) /* between the products, for one sample */
 
 static bool is_product(const sdx_rewrite *r, const sdx_node *node) {
-    return !node->dead && node->op && strcmp(node->domain, SDX_DOMAIN_FUSED) == 0 &&
-           strcmp(node->op_type, "MatMul") == 0 && sdx_constant_of(r, node->inputs[1]);
+    return sdx_is_fused(node, "MatMul") && sdx_constant_of(r, node->inputs[1]);
 }
 
 /* Rows and columns of a product's matrix. */

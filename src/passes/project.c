@@ -1,8 +1,6 @@
 /* project.c - pass: a product with factors of the channels of each image, as squeeze-and-excite ends
  * with, goes into the 1x1 convolution behind it: its weights are scaled in place of the image, where they
  * are fewer. */
-#include <string.h>
-
 #include "ops/fused.h"
 #include "passes/passes.h"
 
@@ -12,8 +10,7 @@
 static bool is_pointwise(const sdx_rewrite *r, const sdx_node *node) {
     static const char *const names[] = {"kernel_shape", "strides", "pads"};
     static const int64_t wanted[] = {1, 1, 0};
-    if (node->dead || !node->op || strcmp(node->domain, SDX_DOMAIN_FUSED) != 0 ||
-        strcmp(node->op_type, "Conv") != 0 || sdx_node_int(node, "planar", 0) ||
+    if (!sdx_is_fused(node, "Conv") || sdx_node_int(node, "planar", 0) ||
         sdx_node_int(node, "group", 1) != 1)
         return false;
     for (uint32_t k = 0; k < SDX_COUNT(names); k++) {

@@ -332,6 +332,11 @@ sdx_id sdx_maker(const sdx_rewrite *r, sdx_id value) {
     return value == SDX_NONE ? SDX_NONE : sdx_value_at(r->module, value)->producer;
 }
 
+bool sdx_is_fused(const sdx_node *node, const char *op) {
+    return node->op && !node->dead && strcmp(node->domain, SDX_DOMAIN_FUSED) == 0 &&
+           strcmp(node->op_type, op) == 0;
+}
+
 const sdx_node *sdx_maker_if(const sdx_rewrite *r, sdx_id value, const char *op) {
     const sdx_node *node = sdx_node_if(r, sdx_maker(r, value), op);
     return node && node->outputs[0] == value ? node : NULL;

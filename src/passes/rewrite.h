@@ -73,6 +73,7 @@ bool sdx_supplant(sdx_rewrite *r, sdx_id old, sdx_id by);
 const sdx_node *sdx_node_if(const sdx_rewrite *r, sdx_id node, const char *op);
 /* The same for the node that makes a value (as its output 0). */
 const sdx_node *sdx_maker_if(const sdx_rewrite *r, sdx_id value, const char *op);
+bool sdx_is_fused(const sdx_node *node, const char *op); /* of the operators that passes make, and not dead */
 sdx_id sdx_maker(const sdx_rewrite *r, sdx_id value); /* node, or SDX_NONE */
 static inline sdx_id sdx_node_input(const sdx_node *node, uint32_t i) {
     return i < node->input_count ? node->inputs[i] : SDX_NONE;

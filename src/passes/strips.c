@@ -12,8 +12,7 @@
 #define WORTH_BYTES ((int64_t)512 << 10)
 
 static bool is_conv(const sdx_node *node) {
-    return !node->dead && node->op && strcmp(node->domain, SDX_DOMAIN_FUSED) == 0 &&
-           strcmp(node->op_type, "Conv") == 0 && !sdx_node_int(node, "planar", 0);
+    return sdx_is_fused(node, "Conv") && !sdx_node_int(node, "planar", 0);
 }
 
 static bool all_are(const sdx_node *node, const char *name, int64_t value) {
@@ -49,9 +48,8 @@ static int64_t image_bytes(const sdx_rewrite *r, sdx_id value) {
 
 /* A convolution of few channels, whose way is ROWS, from an image of known size. */
 static bool is_stem(const sdx_rewrite *r, const sdx_node *node) {
-    bool fused = !node->dead && node->op && strcmp(node->domain, SDX_DOMAIN_FUSED) == 0 &&
-                 strcmp(node->op_type, "Conv") == 0;
-    const sdx_const *weights = fused ? sdx_constant_of(r, node->inputs[1]) : NULL;
+    const sdx_const *weights =
+        sdx_is_fused(node, "Conv") ? sdx_constant_of(r, node->inputs[1]) : NULL;
     return weights && sdx_node_int(node, "group", 1) == 1 && weights->dims[1] <= 4 &&
            weights->dims[3] > 1 && all_are(node, "dilations", 1) &&
            sdx_node_text_is(node, "auto_pad", "NOTSET", "NOTSET") &&

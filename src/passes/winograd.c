@@ -34,11 +34,6 @@ typedef struct choice {
     size_t conv_count, offer_count;
 } choice;
 
-static bool is_conv(const sdx_node *node) {
-    return node->op && !node->dead && strcmp(node->domain, SDX_DOMAIN_FUSED) == 0 &&
-           strcmp(node->op_type, "Conv") == 0;
-}
-
 /* Bytes of the constants that nodes read, each once. */
 static bool plain_bytes(sdx_rewrite *r, size_t *bytes) {
     bool *seen = sdx_arena_array(&r->scratch, r->module->values.count + 1, sizeof *seen);
@@ -140,7 +135,7 @@ sdx_status sdx_pass_winograd(sdx_rewrite *r) {
     for (size_t id = 0; id < count; id++) {
         const sdx_node *node = sdx_node_at(r->module, (sdx_id)id);
         conv *of = &c.convs[c.conv_count];
-        if (!is_conv(node) || !sdx_fused_conv_shape(r->module, node, &of->shape)) continue;
+        if (!sdx_is_fused(node, "Conv") || !sdx_fused_conv_shape(r->module, node, &of->shape)) continue;
         of->node = (sdx_id)id;
         c.conv_count++;
         add_offers(&c, of);
