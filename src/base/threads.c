@@ -13,6 +13,9 @@
  *   worker joins (joined + 1, looks at open)      caller closes (open = 0, looks at joined)
  *   worker sleeps (sleepers + 1, looks at open)   caller opens (open = n, looks at sleepers)
  *   worker leaves (joined - 1, looks at waiting)  caller sleeps (waiting = 1, looks at joined)
+ *
+ * What the caller says is exchanged rather than stored: qemu's 64-bit ARM lets a load pass a store before it,
+ * though both are seq_cst, and a worker or the caller would sleep for ever. Processors take as long for either.
  */
 #include "base/threads.h"
 
@@ -292,7 +295,7 @@ static void open_loop(sdx_pool *pool, const loop *l) {
     pool->loop = *l;
     for (size_t r = 0; r < l->ranges; r++)
         atomic_store_explicit(&pool->counters[r].next, range_first(l, r), memory_order_relaxed);
-    atomic_store(&pool->open, ++pool->rounds);
+    atomic_exchange(&pool->open, ++pool->rounds);
     if (atomic_load(&pool->sleepers) == 0) return;
     pthread_mutex_lock(&pool->lock);
     if (l->pieces - 1 >= pool->workers) {
@@ -305,7 +308,7 @@ static void open_loop(sdx_pool *pool, const loop *l) {
 
 /* No worker may join any more; those inside finish their last pieces. */
 static void close_loop(sdx_pool *pool) {
-    atomic_store(&pool->open, 0);
+    atomic_exchange(&pool->open, 0);
     if (atomic_load(&pool->joined) == 0) return;
     uint64_t start = pool->spin ? sdx_nanoseconds() : 0;
     while (pool->spin && sdx_nanoseconds() - start < SPIN_NS)
@@ -314,7 +317,7 @@ static void close_loop(sdx_pool *pool) {
             pause_cpu();
         }
     pthread_mutex_lock(&pool->lock);
-    atomic_store(&pool->waiting, true);
+    atomic_exchange(&pool->waiting, true);
     while (atomic_load(&pool->joined) != 0) pthread_cond_wait(&pool->done, &pool->lock);
     atomic_store(&pool->waiting, false);
     pthread_mutex_unlock(&pool->lock);
