@@ -5,10 +5,10 @@
  * size. Walks boxes (JP2), the main header and the headers of the tile parts. */
 #include "image/jpeg2000_check.h"
 
-/* OpenJPEG holds 4 bytes for each sample twice, and for each code block some more: with the smallest ones, of
- * 16 samples, as much again. */
+/* OpenJPEG holds 4 bytes for each sample twice, and for each code block of 16 samples or more some 430 bytes
+ * (measured with 2.5.0). */
 #define SAMPLE_BYTES 8
-#define BLOCK_BYTES 128
+#define BLOCK_BYTES 512
 #define PIXEL_COST 4
 #define MAX_COMPONENTS 16
 #define TILE_PART_BYTES 14

@@ -60,7 +60,7 @@ note() {
 check() {
     local name=$1 code
     shift
-    timeout 300 "$@" > "$log" 2>&1
+    timeout 900 "$@" > "$log" 2>&1
     code=$?
     ((code == 0 || code == 77)) || tail -n 5 "$log"
     note "$name" $code

@@ -85,5 +85,5 @@ IMAGES = {
 # whole image, two copies of all samples, or tables of tiny code blocks beside them.
 CODECS = {
     "scans.jpg": jpeg(True, 3800), "lossless.webp": webp_lossless(2600), "strip.tif": tiff(2700, 5),
-    "samples.j2k": jpeg2000(1400), "blocks.j2k": jpeg2000(1000, 0),
+    "samples.j2k": jpeg2000(1400), "blocks.j2k": jpeg2000(620, 0),
 }

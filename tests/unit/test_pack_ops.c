@@ -61,8 +61,8 @@ static void put_inputs(writer *w, const one_node *n, bool constants) {
     for (size_t i = 0; i < inputs_of(n); i++) {
         const shape *s = &n->inputs[i];
         if (constants && !s->constant) continue;
-        char name[8], label[24];
-        uint64_t count = 1;
+        char name[24], label[48];
+        size_t count = 1;
         snprintf(name, sizeof name, "i%zu", i);
         text(w, name);
         if (!constants) number(w, NULL, 0); /* graph */
@@ -82,7 +82,7 @@ static void put_inputs(writer *w, const one_node *n, bool constants) {
             if (!constants) number(w, NULL, SDX_REF_NUMBER);
             if (constants) number(w, NULL, (uint64_t)dim);
             else sign(w, NULL, dim);
-            count *= (uint64_t)dim;
+            count *= (size_t)dim;
         }
         static const uint8_t nothing[DATA_BYTES];
         if (!constants) number(w, NULL, 0); /* no inner type */
@@ -151,7 +151,7 @@ static sdx_status run(const uint8_t *file, size_t size, const one_node *n, write
     for (size_t i = 0, index = 0; status == SDX_STATUS_OK && i < inputs_of(n); i++) {
         sdx_tensor tensor;
         int64_t dims[4];
-        char label[24];
+        char label[48];
         if (n->inputs[i].constant) continue;
         for (int64_t d = 0; d < n->inputs[i].rank; d++) {
             snprintf(label, sizeof label, "%zu %lld", i, (long long)d);
