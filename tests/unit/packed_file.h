@@ -76,8 +76,9 @@ static inline uint8_t *seal(writer *w, size_t data, size_t *size) {
     memcpy(file, SDX_PACKED_MAGIC, 8);
     put_le(file + SDX_HEADER_VERSION, SDX_PACKED_VERSION, 4);
     put_le(file + SDX_HEADER_FILE_SIZE, *size, 8);
-    put_le(file + SDX_HEADER_INDEX_AT, (uint64_t)chosen(w, "index at", (int64_t)index), 8);
-    put_le(file + SDX_HEADER_INDEX_SIZE, (uint64_t)chosen(w, "index size", (int64_t)w->out.size), 8);
+    const int64_t start = chosen(w, "index start", (int64_t)index), left = (int64_t)*size - start;
+    put_le(file + SDX_HEADER_INDEX_AT, (uint64_t)chosen(w, "index at", start), 8);
+    put_le(file + SDX_HEADER_INDEX_SIZE, (uint64_t)chosen(w, "index size", left), 8);
     sdx_sha1(file + index, w->out.size, file + SDX_HEADER_INDEX_DIGEST);
     sdx_sha1(file, SDX_HEADER_DIGEST, file + SDX_HEADER_DIGEST);
     const int64_t gap = chosen(w, "gap", 0);

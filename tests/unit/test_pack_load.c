@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "exec/stored.h"
 #include "graph/expr_internal.h"
 #include "graph/graph.h"
 #include "packed_file.h"
@@ -173,8 +174,8 @@ static void put_rest(writer *w) {
     zeros(w, 5); /* the order */
     number(w, "buffers", 3);
     const uint64_t layouts = number(w, "layouts", 2);
-    for (uint64_t k = 0; k < layouts && k < 2; k++) {
-        number(w, k ? "second order" : "order", 2);
+    for (uint64_t k = 0; k < layouts && k <= SDX_LAYOUTS; k++) {
+        number(w, k > 1 ? NULL : k ? "second order" : "order", 2);
         number(w, NULL, 0);
         number(w, NULL, 1);
     }
@@ -252,6 +253,9 @@ static void places_of_data(void **state) {
         {"index at", 64, "index does not lie at its end"},
         {"index size", 64, "index does not lie at its end"},
         {"index at", INT64_MAX, "index does not lie at its end"},
+        {"index start", 64, "index does not lie at its end"},
+        {"index start", SDX_PACKED_PAGE - 64, "index does not lie at its end"},
+        {"index start", 1 << 20, "index does not lie at its end"}, /* its size wraps, and fits */
         {"gap", 128, "byte 128 is not 0"},
         {"gap", 4095, "byte 4095 is not 0"},
         {"c at", 0, "do not lie where data are"},
@@ -404,7 +408,7 @@ static void slices_plans_and_sets(void **state) {
         {"slice inputs", 2, "slices"},
         {"slice input", 2, "slices"},
         {"buffers", 1 << 20, "plan"},
-        {"layouts", 100, "plan"},
+        {"layouts", SDX_LAYOUTS + 1, "plan"},
         {"order", 3, "plan"},
         {"order", 1, "plan"}, /* which comes again */
         {"second order", 0, "plan"},
