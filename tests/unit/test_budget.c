@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/budget.h"
+#include "base/cpus.h"
 #include "base/watch.h"
 
 static void limit_holds(void **state) {
@@ -91,6 +92,11 @@ static void machine_is_a_limit(void **state) {
     sdx_budget_init(&budget, &sdx_default_allocator, 0);
     assert_null(sdx_alloc(&budget.allocator, huge, 1));
     assert_int_equal(budget.refused, huge);
+    /* What is more than is left, but less than there is in all. */
+    uint64_t total, left;
+    sdx_machine_memory("", &total, &left);
+    if (total > left && total - left > (uint64_t)64 << 20)
+        assert_null(sdx_alloc(&budget.allocator, (size_t)(left + (total - left) / 2), 1));
     /* Not for an allocator of the caller's, nor where no limit at all is wanted. */
     int place;
     const sdx_allocator own = {&place, anything, nothing};

@@ -77,10 +77,12 @@ static void put_constants(writer *w) {
 static void put_type(writer *w) {
     number(w, "x kind", SDX_KIND_TENSOR);
     number(w, NULL, SDX_DTYPE_FLOAT32);
-    number(w, "x rank", 1 + 2);
+    const uint64_t rank = number(w, "x rank", 1 + 2) - 1;
     if (number(w, "x dim", SDX_REF_POOLED) == SDX_REF_POOLED) number(w, "x expression", 0);
-    number(w, NULL, SDX_REF_NUMBER);
-    sign(w, "x columns", 3);
+    for (uint64_t i = 1; i < rank; i++) {
+        number(w, NULL, SDX_REF_NUMBER);
+        sign(w, i == 1 ? "x columns" : NULL, 3);
+    }
     number(w, "x inner", 0);
 }
 
@@ -143,14 +145,21 @@ static void put_nodes(writer *w) {
     put_node(w, "Neg", "Neg graph", 1, "Neg input", (const uint64_t[]){VALUE_S}, 1, "Neg output", VALUE_T);
     number(w, NULL, 0);
     put_node(w, "Abs", NULL, 2, "Abs input", (const uint64_t[]){VALUE_S}, 1, NULL, VALUE_U);
-    number(w, NULL, 0);
+    const bool deep = chosen(w, "deep", 0) != 0; /* a graph in the graph */
+    number(w, NULL, deep);
+    if (deep) {
+        text(w, "body");
+        number(w, NULL, SDX_ATTR_GRAPH);
+        number(w, NULL, 1);
+        number(w, NULL, 3);
+    }
 }
 
 static void put_graphs(writer *w) {
     number(w, "origin count", 1);
     for (int i = 0; i < 3; i++) text(w, i ? "" : "origin");
     sign(w, NULL, 1);
-    const uint64_t graphs = number(w, "graph count", 3);
+    const uint64_t graphs = number(w, "graph count", chosen(w, "deep", 0) ? 4 : 3);
     for (uint64_t i = 0; i < graphs && i < 4; i++) text(w, "g");
     put_values(w);
     put_nodes(w);
@@ -393,6 +402,8 @@ static void nodes_and_graphs(void **state) {
     const mistake many = {"flags", 0, "more than 3 nodes"};
     expect(&many, 0, &few, SDX_STATUS_LIMIT);
     expect(&many, 0, &enough, SDX_STATUS_OK);
+    const mistake deep = {"deep", 1, "graphs are nested more than 1 deep"};
+    expect(&deep, 0, &enough, SDX_STATUS_LIMIT);
 }
 
 static void slices_plans_and_sets(void **state) {
