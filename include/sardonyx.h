@@ -148,9 +148,9 @@ typedef struct sdx_log {
 /* A field of 0 means the default that stands behind it. */
 typedef struct sdx_limits {
     size_t struct_size;
-    uint64_t max_memory;  /* bytes that one model, program or context may hold; what the machine or the
-                             control group has left, if memory is not an allocator's of the caller's.
-                             UINT64_MAX: none */
+    uint64_t max_memory;  /* bytes that one model, program, context, or image that is decoded (with its
+                             codec) may hold; what the machine or the control group has left, if memory
+                             is not an allocator's of the caller's. UINT64_MAX: none */
     uint64_t max_nodes;   /* after functions are inlined; 4 million */
     uint32_t max_depth;   /* nesting of subgraphs, functions, messages; 64 */
     uint64_t max_rounds;  /* of one Loop or Scan; none */

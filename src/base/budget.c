@@ -30,6 +30,12 @@ static bool fits(sdx_budget *budget, size_t before, size_t size) {
     return before + size <= total || refuse(budget, before, size, (size_t)total);
 }
 
+static void raise_peak(sdx_budget *budget, size_t to) {
+    size_t peak = atomic_load(&budget->peak);
+    while (to > peak && !atomic_compare_exchange_weak(&budget->peak, &peak, to)) {
+    }
+}
+
 static void *budget_allocate(void *user, size_t size, size_t alignment) {
     sdx_budget *budget = user;
     size_t before = atomic_fetch_add(&budget->used, size);
@@ -38,10 +44,7 @@ static void *budget_allocate(void *user, size_t size, size_t alignment) {
         atomic_fetch_sub(&budget->used, size);
         return NULL;
     }
-    size_t peak = atomic_load(&budget->peak);
-    while (before + size > peak &&
-           !atomic_compare_exchange_weak(&budget->peak, &peak, before + size)) {
-    }
+    raise_peak(budget, before + size);
     return memory;
 }
 
@@ -49,6 +52,25 @@ static void budget_release(void *user, void *memory, size_t size) {
     sdx_budget *budget = user;
     atomic_fetch_sub(&budget->used, size);
     sdx_free(budget->under, memory, size);
+}
+
+bool sdx_budget_reserve(const sdx_allocator *allocator, size_t size) {
+    if (allocator->allocate != budget_allocate) return true;
+    sdx_budget *budget = allocator->user;
+    size_t before = atomic_fetch_add(&budget->used, size);
+    if (!fits(budget, before, size) || !sdx_budget_reserve(budget->under, size)) {
+        atomic_fetch_sub(&budget->used, size);
+        return false;
+    }
+    raise_peak(budget, before + size);
+    return true;
+}
+
+void sdx_budget_return(const sdx_allocator *allocator, size_t size) {
+    if (allocator->allocate != budget_allocate) return;
+    sdx_budget *budget = allocator->user;
+    atomic_fetch_sub(&budget->used, size);
+    sdx_budget_return(budget->under, size);
 }
 
 void sdx_budget_init(sdx_budget *budget, const sdx_allocator *under, uint64_t limit) {

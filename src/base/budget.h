@@ -20,6 +20,11 @@ typedef struct sdx_budget {
 /* `under` must stay. A limit of 0 stands for what the machine has, where under is the default allocator:
  * one that the caller brings can refuse by itself. SIZE_MAX or more: none at all. */
 void sdx_budget_init(sdx_budget *budget, const sdx_allocator *under, uint64_t limit);
+/* For memory that a library takes by itself: counts it in the budget that `allocator` belongs to, and in those
+ * under it, without taking any. False: it passes the limit. An allocator that is none of a budget counts
+ * nothing. What was counted has to be returned. */
+bool sdx_budget_reserve(const sdx_allocator *allocator, size_t size);
+void sdx_budget_return(const sdx_allocator *allocator, size_t size);
 /* A failure for want of memory that the budget caused is one of its limit: changes code and message.
  * Returns the code; other failures stay as they are. */
 sdx_status sdx_budget_explain(sdx_budget *budget, sdx_status status, sdx_error *error);

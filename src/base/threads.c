@@ -13,6 +13,9 @@
  *   worker joins (joined + 1, looks at open)      caller closes (open = 0, looks at joined)
  *   worker sleeps (sleepers + 1, looks at open)   caller opens (open = n, looks at sleepers)
  *   worker leaves (joined - 1, looks at waiting)  caller sleeps (waiting = 1, looks at joined)
+ *
+ * What the caller says is exchanged rather than stored: qemu's 64-bit ARM lets a load pass a store before it,
+ * though both are seq_cst, and a worker or the caller would sleep for ever. Processors take as long for either.
  */
 #include "base/threads.h"
 
@@ -61,7 +64,7 @@ struct sdx_pool {
     atomic_uint born;     /* workers that have begun: each has its number from it */
     atomic_uint runs;     /* in progress: workers may spin */
     atomic_uint sleepers; /* workers that sleep or are about to */
-    atomic_bool waiting;  /* the caller sleeps until the last worker has left */
+    atomic_uint waiting;  /* 1: the caller sleeps until the last worker has left */
     atomic_bool stop;
     /* Workers look at these all the time: away from what others write. */
     _Alignas(SDX_CACHE_LINE) atomic_uint_fast64_t open; /* number of the loop that may be joined, or 0 */
@@ -142,7 +145,7 @@ static void sleep_for_loop(sdx_pool *pool, uint_fast64_t seen) {
 }
 
 static void leave(sdx_pool *pool) {
-    if (atomic_fetch_sub(&pool->joined, 1) != 1 || !atomic_load(&pool->waiting)) return;
+    if (atomic_fetch_sub(&pool->joined, 1) != 1 || atomic_load(&pool->waiting) == 0) return;
     pthread_mutex_lock(&pool->lock);
     pthread_cond_signal(&pool->done);
     pthread_mutex_unlock(&pool->lock);
@@ -210,7 +213,7 @@ sdx_status sdx_pool_create(const sdx_allocator *allocator, uint32_t threads, sdx
     atomic_init(&pool->born, 0);
     atomic_init(&pool->runs, 0);
     atomic_init(&pool->sleepers, 0);
-    atomic_init(&pool->waiting, false);
+    atomic_init(&pool->waiting, 0);
     atomic_init(&pool->stop, false);
     bool lock = pthread_mutex_init(&pool->lock, NULL) == 0;
     bool work = lock && pthread_cond_init(&pool->work, NULL) == 0;
@@ -292,7 +295,7 @@ static void open_loop(sdx_pool *pool, const loop *l) {
     pool->loop = *l;
     for (size_t r = 0; r < l->ranges; r++)
         atomic_store_explicit(&pool->counters[r].next, range_first(l, r), memory_order_relaxed);
-    atomic_store(&pool->open, ++pool->rounds);
+    atomic_exchange(&pool->open, ++pool->rounds);
     if (atomic_load(&pool->sleepers) == 0) return;
     pthread_mutex_lock(&pool->lock);
     if (l->pieces - 1 >= pool->workers) {
@@ -305,7 +308,7 @@ static void open_loop(sdx_pool *pool, const loop *l) {
 
 /* No worker may join any more; those inside finish their last pieces. */
 static void close_loop(sdx_pool *pool) {
-    atomic_store(&pool->open, 0);
+    atomic_exchange(&pool->open, 0);
     if (atomic_load(&pool->joined) == 0) return;
     uint64_t start = pool->spin ? sdx_nanoseconds() : 0;
     while (pool->spin && sdx_nanoseconds() - start < SPIN_NS)
@@ -314,9 +317,9 @@ static void close_loop(sdx_pool *pool) {
             pause_cpu();
         }
     pthread_mutex_lock(&pool->lock);
-    atomic_store(&pool->waiting, true);
+    atomic_exchange(&pool->waiting, 1);
     while (atomic_load(&pool->joined) != 0) pthread_cond_wait(&pool->done, &pool->lock);
-    atomic_store(&pool->waiting, false);
+    atomic_store(&pool->waiting, 0);
     pthread_mutex_unlock(&pool->lock);
 }
 

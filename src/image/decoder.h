@@ -19,6 +19,7 @@ typedef struct sdx_image_job {
     const sdx_allocator *allocator;
     sdx_error *error;
     sdx_image *out;
+    size_t reserved; /* bytes counted for the codec, until it is done */
     uint32_t native; /* channels the decoder writes: 1 gray, 3 RGB, 4 RGB and a byte to drop */
 } sdx_image_job;
 
@@ -28,6 +29,9 @@ sdx_status sdx_image_check_size(sdx_image_job *job, uint64_t width, uint64_t hei
 uint32_t sdx_image_may_shrink(const sdx_image_job *job, uint32_t width, uint32_t height);
 /* Checks the size and makes out->pixels, room for rows of width * native bytes without gaps. */
 sdx_status sdx_image_begin(sdx_image_job *job, uint64_t width, uint64_t height, uint32_t native);
+/* Counts what the codec is about to take by itself, for it does not ask the allocator: where that has a limit,
+ * it holds for all of an image. Called with the size checked, before the codec takes it. */
+sdx_status sdx_image_reserve(sdx_image_job *job, uint64_t bytes);
 /* BAD_INPUT, with the format named. */
 sdx_status sdx_image_fail(sdx_image_job *job, const char *format, ...) SDX_PRINTF(2, 3);
 sdx_status sdx_image_unsupported(sdx_image_job *job, const char *format, ...) SDX_PRINTF(2, 3);

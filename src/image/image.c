@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "image/decoder.h"
 #include "image/turn.h"
 
@@ -149,6 +150,14 @@ uint32_t sdx_image_may_shrink(const sdx_image_job *job, uint32_t width, uint32_t
     return by;
 }
 
+sdx_status sdx_image_reserve(sdx_image_job *job, uint64_t bytes) {
+    const size_t size = bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2;
+    if (!sdx_budget_reserve(job->allocator, size))
+        return sdx_fail_memory(job->error, size, "the codec of an image");
+    job->reserved += size;
+    return SDX_STATUS_OK;
+}
+
 static uint32_t wanted_channels(sdx_image_format wanted) {
     return wanted == SDX_IMAGE_GRAYSCALE ? 1 : 3;
 }
@@ -235,6 +244,7 @@ sdx_status sdx_image_decode(const uint8_t *bytes, size_t size, sdx_image_format 
     if (job.max_pixels == 0) job.max_pixels = SDX_IMAGE_MAX_PIXELS;
     errno = 0;
     sdx_status status = formats[f].decode(&job);
+    sdx_budget_return(allocator, job.reserved);
     /* Some codecs fail without a word where they get no memory, or leave out a part; malloc says so. */
     if (errno == ENOMEM && status != SDX_STATUS_NO_MEMORY) {
         sdx_error_clear(error); /* a message of damage, if any */

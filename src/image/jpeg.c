@@ -69,6 +69,19 @@ static void ink_to_rgb(uint8_t *row, uint32_t width, bool inverted) {
     }
 }
 
+/* What libjpeg holds: some rows of samples, and all coefficients where they come in several scans. */
+static uint64_t held_by_codec(j_decompress_ptr codec) {
+    uint64_t bytes = 0;
+    for (int c = 0; c < codec->num_components; c++) {
+        const jpeg_component_info *part = &codec->comp_info[c];
+        bytes += (uint64_t)codec->image_width * (unsigned)codec->max_v_samp_factor * (DCTSIZE + 4);
+        if (jpeg_has_multiple_scans(codec))
+            bytes += ((uint64_t)part->width_in_blocks + (unsigned)part->h_samp_factor) *
+                     ((uint64_t)part->height_in_blocks + (unsigned)part->v_samp_factor) * sizeof(JBLOCK);
+    }
+    return bytes;
+}
+
 static sdx_status read_all(jpeg_reader *r) {
     j_decompress_ptr codec = &r->codec;
     sdx_image_job *job = r->job;
@@ -84,6 +97,7 @@ static sdx_status read_all(jpeg_reader *r) {
     codec->scale_num = 1;
     codec->scale_denom = sdx_image_may_shrink(job, codec->image_width, codec->image_height);
     jpeg_calc_output_dimensions(codec);
+    SDX_TRY(sdx_image_reserve(job, held_by_codec(codec)));
     SDX_TRY(sdx_image_begin(job, codec->output_width, codec->output_height, ink ? 4 : gray ? 1 : 3));
     job->out->full_width = codec->image_width;
     job->out->full_height = codec->image_height;

@@ -5,7 +5,10 @@
  * size. Walks boxes (JP2), the main header and the headers of the tile parts. */
 #include "image/jpeg2000_check.h"
 
-/* OpenJPEG holds 4 bytes for each sample twice, and with the smallest code blocks as much again. */
+/* OpenJPEG holds 4 bytes for each sample twice, and for each code block of 16 samples or more some 430 bytes
+ * (measured with 2.5.0). */
+#define SAMPLE_BYTES 8
+#define BLOCK_BYTES 512
 #define PIXEL_COST 4
 #define MAX_COMPONENTS 16
 #define TILE_PART_BYTES 14
@@ -17,6 +20,7 @@ typedef struct j2k_walk {
     sdx_image_job *job;
     size_t at, end; /* of the codestream */
     uint64_t width, height, components;
+    uint32_t block; /* samples of the smallest code block, as a power of two; 0: none is declared */
 } j2k_walk;
 
 static uint32_t big16(const uint8_t *p) { return (uint32_t)p[0] << 8 | p[1]; }
@@ -77,11 +81,13 @@ static sdx_status check_siz(j2k_walk *w, const uint8_t *p, size_t length) {
 }
 
 /* p is the coding style's own part: levels, code block size, transformation, precincts. */
-static sdx_status check_precincts(const j2k_walk *w, const uint8_t *p, size_t length, bool given) {
+static sdx_status check_precincts(j2k_walk *w, const uint8_t *p, size_t length, bool given) {
     if (length < 5) return sdx_image_fail(w->job, "has a coding style that is too short");
     const uint32_t levels = p[0];
     if (levels > 32 || (given && length < 6u + levels))
         return sdx_image_fail(w->job, "has a coding style that contradicts itself");
+    const uint32_t block = (p[1] & 15u) + (p[2] & 15u) + 4;
+    if (w->block == 0 || block < w->block) w->block = block;
     uint64_t total = 0;
     for (uint32_t r = 0; given && r <= levels; r++) {
         const uint32_t px = p[5 + r] & 15, py = p[5 + r] >> 4, down = levels - r;
@@ -150,5 +156,9 @@ sdx_status sdx_jpeg2000_check(sdx_image_job *job) {
         if (w.end - w.at < 2) return sdx_image_fail(job, "ends too early");
         stop = big16(b + w.at);
     }
-    return SDX_STATUS_OK;
+    const uint64_t pixels = w.width * w.height; /* below 2^62, components at most 16 */
+    if (pixels > UINT64_MAX / MAX_COMPONENTS / (SAMPLE_BYTES + BLOCK_BYTES))
+        return sdx_image_reserve(job, UINT64_MAX);
+    const uint64_t samples = pixels * w.components, blocks = w.block ? samples >> w.block : 0;
+    return sdx_image_reserve(job, samples * SAMPLE_BYTES + blocks * BLOCK_BYTES);
 }

@@ -15,6 +15,9 @@
 /* Chunks beside the pixels (text, profiles): none is kept, and no single one may be large. */
 #define CHUNK_LIMIT ((png_alloc_size_t)8 << 20)
 
+/* libpng holds two rows, with up to four samples of 16 bits a pixel. */
+#define ROWS_BYTES 16
+
 typedef struct png_reader {
     sdx_image_job *job;
     size_t at;
@@ -74,8 +77,11 @@ static sdx_status decode(png_reader *r) {
     sdx_image_job *job = r->job;
     if (!read_header(r)) return sdx_image_fail(job, "is damaged: %s", r->text);
     const bool colour = png_get_color_type(r->png, r->info) & PNG_COLOR_MASK_COLOR;
-    SDX_TRY(sdx_image_begin(job, png_get_image_width(r->png, r->info),
-                            png_get_image_height(r->png, r->info), colour ? 3 : 1));
+    const uint32_t width = png_get_image_width(r->png, r->info);
+    const uint32_t height = png_get_image_height(r->png, r->info);
+    SDX_TRY(sdx_image_check_size(job, width, height));
+    SDX_TRY(sdx_image_reserve(job, (uint64_t)width * ROWS_BYTES));
+    SDX_TRY(sdx_image_begin(job, width, height, colour ? 3 : 1));
     if (!read_rows(r)) return sdx_image_fail(job, "is damaged: %s", r->text);
     if (job->upright) job->orientation = sdx_exif_in_png(job->bytes, job->size);
     return SDX_STATUS_OK;

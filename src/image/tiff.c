@@ -116,6 +116,18 @@ static void take_orientation(sdx_image_job *job, TIFF *tiff) {
     TIFFSetField(tiff, TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
 }
 
+/* What libtiff holds at a time: a strip or tile, or one of each sample where they lie apart, and about as much
+ * again for what its own codecs need. */
+static uint64_t held_by_codec(TIFF *tiff) {
+    uint16_t planar = PLANARCONFIG_CONTIG, samples = 1;
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    const tmsize_t piece = TIFFIsTiled(tiff) ? TIFFTileSize(tiff) : TIFFStripSize(tiff);
+    const uint64_t bytes = piece > 0 ? (uint64_t)piece * 2 : 0;
+    const uint64_t pieces = planar == PLANARCONFIG_SEPARATE ? samples : 1;
+    return bytes > INT64_MAX / pieces ? INT64_MAX : bytes * pieces;
+}
+
 static sdx_status decode(tiff_reader *r, TIFF *tiff) {
     sdx_image_job *job = r->job;
     uint32_t width = 0, height = 0;
@@ -128,6 +140,7 @@ static sdx_status decode(tiff_reader *r, TIFF *tiff) {
                                      reason);
     forget_alpha(tiff);
     take_orientation(job, tiff);
+    SDX_TRY(sdx_image_reserve(job, held_by_codec(tiff)));
     SDX_TRY(sdx_image_begin(job, width, height, 4));
     uint32_t *raster = (uint32_t *)(void *)job->out->pixels;
     if (!TIFFReadRGBAImageOriented(tiff, width, height, raster, ORIENTATION_TOPLEFT, 1))

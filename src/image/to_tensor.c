@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/dtype.h"
 #include "image/image.h"
 #include "image/resample.h"
@@ -173,29 +174,29 @@ static sdx_status check(conversion *c) {
     return SDX_STATUS_OK;
 }
 
-/* A limit on memory is one on pixels too: four bytes each. */
-static uint64_t most_pixels(const sdx_limits *limits) {
-    sdx_limits given = {0};
-    if (!limits) return 0;
-    memcpy(&given, limits, limits->struct_size < sizeof given ? limits->struct_size : sizeof given);
-    const uint64_t pixels = given.max_pixels ? given.max_pixels : SDX_IMAGE_MAX_PIXELS;
-    const uint64_t fit = given.max_memory / 4;
-    return given.max_memory && fit < pixels ? (fit ? fit : 1) : pixels;
+/* All of it from `c->allocator`, a budget. */
+static sdx_status convert(conversion *c, const void *bytes, size_t size, uint64_t max_pixels) {
+    const sdx_image_options options = decode_options(c, max_pixels);
+    const sdx_image_format wanted = c->channels == 1 ? SDX_IMAGE_GRAYSCALE : SDX_IMAGE_RGB;
+    sdx_status status =
+        sdx_image_decode(bytes, size, wanted, &options, c->allocator, &c->image, c->error);
+    if (status == SDX_STATUS_OK) status = resize_and_crop(c);
+    if (status == SDX_STATUS_OK) fill(c);
+    sdx_free(c->allocator, c->cropped, c->cropped_size);
+    sdx_image_release(&c->image, c->allocator);
+    return status;
 }
 
 sdx_status sdx_image_to_tensor(const sdx_image_preset *preset, const void *bytes, size_t size,
                                const sdx_limits *limits, const sdx_allocator *allocator,
                                sdx_tensor *image, sdx_error *error) {
-    conversion c = {.preset = preset, .tensor = image, .error = error,
-                    .allocator = allocator ? allocator : &sdx_default_allocator};
+    sdx_budget budget;
+    conversion c = {.preset = preset, .tensor = image, .error = error, .allocator = &budget.allocator};
+    sdx_limits given = {0};
     sdx_error_clear(error);
     SDX_TRY(check(&c));
-    const sdx_image_options options = decode_options(&c, most_pixels(limits));
-    const sdx_image_format wanted = c.channels == 1 ? SDX_IMAGE_GRAYSCALE : SDX_IMAGE_RGB;
-    sdx_status status = sdx_image_decode(bytes, size, wanted, &options, c.allocator, &c.image, error);
-    if (status == SDX_STATUS_OK) status = resize_and_crop(&c);
-    if (status == SDX_STATUS_OK) fill(&c);
-    sdx_free(c.allocator, c.cropped, c.cropped_size);
-    sdx_image_release(&c.image, c.allocator);
-    return status;
+    if (limits)
+        memcpy(&given, limits, limits->struct_size < sizeof given ? limits->struct_size : sizeof given);
+    sdx_budget_init(&budget, allocator, given.max_memory);
+    return sdx_budget_explain(&budget, convert(&c, bytes, size, given.max_pixels), error);
 }

@@ -26,6 +26,7 @@ typedef struct frame {
     size_t size, left, top;
 } frame;
 
+#define LOSSLESS 2 /* WebPBitstreamFeatures.format */
 #define FRAME_HEADER 16 /* bytes: place, size, duration, flags */
 
 static size_t little(const uint8_t *p, int count) {
@@ -51,6 +52,14 @@ static bool first_frame(const uint8_t *bytes, size_t size, frame *out) {
     return false;
 }
 
+/* What libwebp holds, about: rows of a lossy image, its alpha twice, all pixels of a lossless one in four bytes.
+ * Not the Huffman tables of a lossless one, whose number only its bits tell. */
+static uint64_t held_by_codec(const WebPBitstreamFeatures *features) {
+    const uint64_t width = (uint64_t)features->width, pixels = width * (uint64_t)features->height;
+    if (features->format == LOSSLESS) return pixels * 4 + width * 64;
+    return width * 100 + (features->has_alpha ? pixels * 2 : 0);
+}
+
 /* Into the canvas, which is larger than the frame or as large. */
 static sdx_status decode(sdx_image_job *job, const frame *from) {
     WebPDecoderConfig config;
@@ -64,6 +73,7 @@ static sdx_status decode(sdx_image_job *job, const frame *from) {
         width > canvas_width - from->left || from->top > canvas_height ||
         height > canvas_height - from->top)
         return sdx_image_fail(job, "has a frame that reaches beyond its canvas");
+    SDX_TRY(sdx_image_reserve(job, held_by_codec(&config.input)));
     const size_t stride = canvas_width * 3; /* WebP has at most 16384 columns, animations 2^24 */
     config.output.colorspace = MODE_RGB;
     config.output.is_external_memory = 1;

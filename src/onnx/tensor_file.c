@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/endian.h"
 #include "base/file.h"
 #include "base/value.h"
 #include "onnx/loader.h"
@@ -223,7 +224,8 @@ static void write_tensor(sdx_pb_writer *to, const sdx_tensor *tensor, const char
         to->failed = true;
         return;
     }
-    if (sdx_dtype_file_bits(tensor->dtype) >= 8) {
+    const bool whole = sdx_dtype_file_bits(tensor->dtype) >= 8;
+    if (whole && sdx_little_endian()) {
         sdx_pb_write_bytes(to, 9, tensor->data, bytes);
         return;
     }
@@ -232,7 +234,13 @@ static void write_tensor(sdx_pb_writer *to, const sdx_tensor *tensor, const char
         to->failed = true;
         return;
     }
-    sdx_dtype_pack(tensor->dtype, tensor->data, tensor->count, packed);
+    if (whole) {
+        const bool complex = tensor->dtype == SDX_DTYPE_COMPLEX64 || tensor->dtype == SDX_DTYPE_COMPLEX128;
+        if (bytes) memcpy(packed, tensor->data, bytes);
+        sdx_swap_bytes(packed, bytes, sdx_dtype_size(tensor->dtype) / (complex ? 2 : 1));
+    } else {
+        sdx_dtype_pack(tensor->dtype, tensor->data, tensor->count, packed);
+    }
     sdx_pb_write_bytes(to, 9, packed, bytes);
     sdx_free(to->allocator, packed, bytes);
 }

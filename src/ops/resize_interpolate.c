@@ -25,12 +25,20 @@ typedef struct job {
     size_t pieces;
 } job;
 
+/* Whether the time is over, asked for each result of one row, or of all rows where they are short. */
+static bool over(const sdx_resize_axis *axis, size_t o, size_t wide) {
+    const bool each = wide >= 64;
+    if (!each && o > 0) return false;
+    return sdx_watch_work(axis->taps * wide * (each ? 1 : (size_t)axis->out));
+}
+
 /* One axis: rows of `wide` elements at in[before][axis->in] to out[before][axis->out]. */
 static void f64_pass(const sdx_resize_axis *axis, size_t before, size_t wide, double outside,
                      const double *in, double *out) {
     size_t taps = axis->taps, ins = (size_t)axis->in, outs = (size_t)axis->out;
     for (size_t b = 0; b < before; b++, in += ins * wide)
         for (size_t o = 0; o < outs; o++, out += wide) {
+            if (over(axis, o, wide)) return;
             const int64_t *index = axis->index + o * taps;
             const double *weight = axis->weight + o * taps;
             const double *row = in + (size_t)(index[0] < 0 ? 0 : index[0]) * wide;
@@ -68,6 +76,7 @@ static void f32_pass(const sdx_resize_axis *axis, size_t before, size_t wide, fl
     size_t taps = axis->taps, ins = (size_t)axis->in, outs = (size_t)axis->out;
     for (size_t b = 0; b < before; b++, in += ins * wide)
         for (size_t o = 0; o < outs; o++, out += wide) {
+            if (over(axis, o, wide)) return;
             const int64_t *index = axis->index + o * taps;
             const float *weight = axis->weight32 + o * taps;
             if (index[0] < 0) {
@@ -100,6 +109,23 @@ static void turned_pass(const sdx_resize_axis *axis, size_t before, float outsid
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
+/* Integers are converted so many at a time, and the time is looked at in between. */
+#define AT_ONCE ((size_t)1 << 16)
+
+static void widen(sdx_dtype dtype, const char *from, double *to, size_t count) {
+    for (size_t i = 0; i < count && !sdx_watch_work(AT_ONCE); i += AT_ONCE)
+        sdx_convert(dtype, SDX_DTYPE_FLOAT64, from + i * sdx_dtype_size(dtype), to + i,
+                    count - i < AT_ONCE ? count - i : AT_ONCE);
+}
+
+static void round_back(sdx_dtype dtype, double *from, char *to, size_t count) {
+    for (size_t i = 0; i < count && !sdx_watch_work(4 * AT_ONCE); i += AT_ONCE) {
+        const size_t some = count - i < AT_ONCE ? count - i : AT_ONCE;
+        for (size_t k = i; k < i + some; k++) from[k] = nearbyint(from[k]);
+        sdx_from_f64(dtype, from + i, to + i * sdx_dtype_size(dtype), some);
+    }
+}
+
 /* Slices [first, first + count), in the two buffers of a piece. */
 static void some_slices(const job *j, size_t first, size_t count, char *buffers) {
     bool wide = j->converted || j->dtype == SDX_DTYPE_FLOAT64;
@@ -108,7 +134,7 @@ static void some_slices(const job *j, size_t first, size_t count, char *buffers)
     char *result = j->y + first * j->out_slice * sdx_dtype_size(j->dtype);
     int turn = 0; /* the buffer that `from` is not in */
     if (j->converted) {
-        sdx_convert(j->dtype, SDX_DTYPE_FLOAT64, from, spare[0], count * j->in_slice);
+        widen(j->dtype, from, (void *)spare[0], count * j->in_slice);
         from = spare[0];
         turn = 1;
     }
@@ -132,11 +158,7 @@ static void some_slices(const job *j, size_t first, size_t count, char *buffers)
         dims[j->order[p]] = axis->out;
         from = to;
     }
-    if (j->converted) {
-        double *values = (double *)(void *)spare[!turn];
-        for (size_t i = 0; i < count * j->out_slice; i++) values[i] = nearbyint(values[i]);
-        sdx_from_f64(j->dtype, values, result, count * j->out_slice);
-    }
+    if (j->converted) round_back(j->dtype, (void *)spare[!turn], result, count * j->out_slice);
 }
 
 static void piece_body(void *arg, size_t begin, size_t end) {

@@ -222,6 +222,7 @@ static void LOCAL(walk_direction)(LOCAL(walk) *walk, sdx_rnn_cell cell, bool rev
         size_t first = reverse ? s->time - done - count : done;
         LOCAL(input_product)(walk, bias, first, count);
         for (size_t i = 0; i < count; i++) {
+            if (sdx_watch_work(s->batch * wide)) return; /* the products of a step stop by themselves */
             size_t in_chunk = reverse ? count - 1 - i : i;
             LOCAL(step)(walk, cell, first + in_chunk,
                         walk->gates + in_chunk * (batch_first ? wide : s->batch * wide));

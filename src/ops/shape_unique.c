@@ -61,17 +61,25 @@ static int order_strings(const void *rows, size_t width, size_t a, size_t b) {
     return left->size < right->size ? -1 : 1;
 }
 
+/* Whether the time is over, asked once for some rows: each is likely to lie outside of the caches. */
+#define ROWS_AT_ONCE 1024
+static bool over_at_row(size_t row, size_t width) {
+    const size_t at_once = width < ROWS_AT_ONCE ? ROWS_AT_ONCE / (width ? width : 1) : 1;
+    return row % at_once == 0 && sdx_watch_work(at_once * (width + 16));
+}
+
 /* Stable merge sort of indices 0 to count - 1, bottom up; spare has room for count. Returns which
- * of the two holds the result. */
+ * of the two holds the result; once the time is over, indices in some order. */
 static size_t *sort_rows(const void *rows, size_t width, size_t count, row_order order,
                          size_t *index, size_t *spare) {
     for (size_t i = 0; i < count; ++i) index[i] = i;
-    for (size_t run = 1; run < count && !sdx_watch_work(8 * count); run *= 2) {
+    for (size_t run = 1; run < count; run *= 2) {
         for (size_t begin = 0; begin < count; begin += 2 * run) {
             const size_t middle = count - begin < run ? count : begin + run;
             const size_t end = count - begin < 2 * run ? count : begin + 2 * run;
             size_t a = begin, b = middle;
             for (size_t to = begin; to < end; ++to) {
+                if (over_at_row(to, width)) return index;
                 const bool left =
                     a < middle && (b == end || order(rows, width, index[a], index[b]) <= 0);
                 spare[to] = left ? index[a++] : index[b++];
@@ -147,10 +155,12 @@ typedef struct unique_result {
     size_t *first, *counts, *value_of; /* value_of[slice]: its u */
 } unique_result;
 
+/* What it leaves is incomplete once the time is over. */
 static void collect(const unique_work *work, const size_t *order, bool sorted,
                     unique_result *result) {
     result->found = 0;
     for (size_t i = 0; i < work->slices; ++i) {
+        if (over_at_row(i, work->width)) return;
         const bool fresh =
             i == 0 || order_keys(work->keys, work->width, order[i - 1], order[i]) != 0;
         if (fresh) {
@@ -196,7 +206,7 @@ static sdx_status emit(sdx_call *call, const unique_params *p, const unique_work
     dims[axis] = (int64_t)result->found;
     SDX_TRY(sdx_move_output(call, 0, in->dtype, p->flat ? 1 : in->rank, dims, &out));
     for (size_t o = 0; out && bytes > 0 && o < work->outer; ++o)
-        for (size_t u = 0; u < result->found; ++u)
+        for (size_t u = 0; u < result->found && !over_at_row(u, bytes / 8); ++u)
             memcpy((char *)out->data + (o * result->found + u) * bytes,
                    (const char *)in->data + (o * work->slices + result->first[u]) * bytes, bytes);
     SDX_TRY(emit_numbers(call, 1, result->first, result->found));
@@ -231,11 +241,13 @@ static sdx_status unique_run(sdx_call *call) {
         work.ranks = lists + 5 * longest;
         rank_strings(in, &work, work.index, work.spare);
     }
-    for (size_t s = 0; s < work.slices; ++s) slice_keys(in, &work, s, work.keys + s * work.width);
+    for (size_t s = 0; s < work.slices && !over_at_row(s, work.width); ++s)
+        slice_keys(in, &work, s, work.keys + s * work.width);
     const size_t *order =
         sort_rows(work.keys, work.width, work.slices, order_keys, work.index, work.spare);
     collect(&work, order, p->sorted, &result);
-    const sdx_status status = emit(call, p, &work, &result);
+    const sdx_status status = sdx_watch_work(0) ? sdx_call_fail(call, "it was stopped")
+                                                : emit(call, p, &work, &result);
     sdx_call_temp_free(call, memory);
     return status;
 }

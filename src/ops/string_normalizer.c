@@ -74,18 +74,19 @@ static sdx_status choose(sdx_call *call, const sdx_tensor *in, uint8_t *keep, si
     const sdx_string *words = in->data;
     size_t longest = 0;
     for (size_t i = 0; p->count && !p->case_sensitive && i < in->count; i++) {
+        if (sdx_watch_work(words[i].size + 8)) break;
         const size_t size = sdx_text_case(words[i].data, words[i].size, folding(p), NULL);
         if (size > longest) longest = size;
     }
     char *buffer = sdx_call_temp(call, longest + 1, 1);
     if (!buffer) return SDX_STATUS_NO_MEMORY;
     *kept = 0;
-    for (size_t i = 0; i < in->count; i++) {
+    for (size_t i = 0; i < in->count && !sdx_watch_work(words[i].size + 64); i++) {
         keep[i] = p->count == 0 || !is_stopword(p, &words[i], buffer);
         *kept += keep[i];
     }
     sdx_call_temp_free(call, buffer);
-    return SDX_STATUS_OK;
+    return sdx_watch_work(0) ? sdx_call_fail(call, "it was stopped") : SDX_STATUS_OK;
 }
 
 /* The word with its case changed. */
@@ -112,7 +113,7 @@ static sdx_status write_words(sdx_call *call, const sdx_tensor *in, const uint8_
     }
     sdx_string *to = out->data;
     if (kept == 0) *to = (sdx_string){NULL, 0};
-    for (size_t i = 0; i < in->count; i++)
+    for (size_t i = 0; i < in->count && !sdx_watch_work(64); i++)
         if (keep[i]) SDX_TRY(change(call, (const sdx_string *)in->data + i, to++));
     return SDX_STATUS_OK;
 }

@@ -94,10 +94,17 @@ static inline int check_run(const struct CMUnitTest *test) {
 }
 
 #define cmocka_run_group_tests(tests, setup, teardown) \
-    check_run_all(tests, sizeof(tests) / sizeof *(tests))
-static inline int check_run_all(const struct CMUnitTest *tests, size_t count) {
+    check_run_all(tests, sizeof(tests) / sizeof *(tests), setup, teardown)
+static inline int check_run_all(const struct CMUnitTest *tests, size_t count, int (*setup)(void **),
+                                int (*teardown)(void **)) {
     int failed = 0;
+    void *state = NULL;
+    if (setup && setup(&state) != 0) {
+        printf("FAIL the setup of all\n");
+        return 1;
+    }
     for (size_t i = 0; i < count; i++) failed += check_run(&tests[i]);
+    if (teardown) teardown(&state);
     return failed;
 }
 

@@ -56,11 +56,11 @@ note() {
     *) failed=$((failed + 1)) && echo "FAIL $1 (exit code $2)" ;;
     esac
 }
-# check NAME COMMAND..: runs it, shows its last lines if it fails, and counts it.
+# check NAME COMMAND..: runs it, shows its last lines if it fails, and counts it. One that hangs fails, too.
 check() {
     local name=$1 code
     shift
-    "$@" > "$log" 2>&1
+    timeout 900 "$@" > "$log" 2>&1
     code=$?
     ((code == 0 || code == 77)) || tail -n 5 "$log"
     note "$name" $code

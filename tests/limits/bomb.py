@@ -14,8 +14,10 @@ BOMBS = []
 def bomb(stops, *ops, options=(), default=False, finishes=False):
     """stops: what does, "memory", "time" or "load" (the limits of loading). ops: the operators, one of which the
     message must name; none: any message does. default: a run without any option is refused too. finishes: a
-    run may come to an end without harm. The commands that only look at a model always may, unless
-    loading stops them."""
+    run may come to an end without harm; not for those of time. The commands that only look at a model always
+    may, unless loading stops them."""
+    assert not (finishes and stops == "time")
+
     def keep(make):
         BOMBS.append({"name": make.__name__, "make": make, "stops": stops, "ops": ops,
                       "options": list(options), "default": default, "finishes": finishes})

@@ -94,7 +94,7 @@ def shapes_that_double():
     return symbolic(nodes, [array("shape", [-1, 2])], ["a", "b"])
 
 
-@bomb("time", finishes=True, options=["--dim", "a=1"])
+@bomb("memory", finishes=True, options=["--dim", "a=1"])
 def powers_of_a_size():
     nodes, last = [helper.make_node("Shape", ["x"], ["s"])], "s"
     for i in range(200):
@@ -137,19 +137,21 @@ def folding_chain():
 
 @bomb("time")
 def folding_slow():
-    """Constants alone, and minutes of work: a product that is taken again and again."""
-    nodes, last = [], "w"
-    for i in range(3000):
-        nodes.append(helper.make_node("MatMulInteger", [last, "w"], [f"m{i}"], name=f"m{i}"))
-        nodes.append(helper.make_node("Cast", [f"m{i}"], [f"c{i}"], to=UINT8))
-        last = f"c{i}"
+    """Constants alone, each small, and minutes of work: a product that is taken again and again."""
+    nodes = [helper.make_node("Expand", ["v", "s"], ["w"]), helper.make_node("Expand", ["v", "t"], ["k"])]
+    last = "w"
+    for i in range(1000):
+        nodes.append(helper.make_node("Conv", [last, "k"], [f"m{i}"], name=f"m{i}", pads=[2000, 2000]))
+        last = f"m{i}"
     nodes.append(helper.make_node("Identity", [last], ["y"]))
-    return save(nodes, [array("w", np.ones((250, 250)), np.uint8)])
+    return save(nodes, [array("v", 0.5, np.float64), array("s", [1, 1, 8000]), array("t", [1, 1, 4001])])
 
 
 @bomb("time")
 def folding_one_slow_node():
-    """One product of constants that takes seconds."""
-    return save([helper.make_node("Conv", ["w", "v"], ["y0"], name="n"),
+    """One node of constants that takes minutes: 2^24 samples for each of 4,096 results."""
+    return save([helper.make_node("RoiAlign", ["x", "r", "b"], ["y0"], name="n", output_height=64,
+                                  output_width=64, sampling_ratio=4096),
                  helper.make_node("Neg", ["y0"], ["y"])],
-                [array("w", np.ones((1, 1, 400000)), np.float64), array("v", np.ones((1, 1, 200000)), np.float64)])
+                [array("x", np.ones((1, 1, 8, 8)), np.float32), array("r", [[0, 0, 7, 7]], np.float32),
+                 array("b", [0])])

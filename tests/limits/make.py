@@ -14,7 +14,7 @@ import bombs_graph
 import bombs_memory
 import bombs_time
 from bomb import BOMBS, FLOAT, array, info, one, save
-from images import IMAGES
+from images import CODECS, IMAGES
 
 assert bombs_graph and bombs_memory and bombs_time
 
@@ -33,12 +33,12 @@ def main(folder):
     write(os.path.join(folder, "classifier.onnx"), save(
         [helper.make_node("GlobalAveragePool", ["x"], ["p"]), helper.make_node("Flatten", ["p"], ["y"])],
         inputs=[info("x", FLOAT, [1, 3, 32, 32])]))
-    for name, data in IMAGES.items():
+    for name, data in {**IMAGES, **CODECS}.items():
         write(os.path.join(folder, name), data)
         write(os.path.join(folder, name + ".onnx"),
               one("ImageDecoder", ["x"], [array("x", np.frombuffer(data, np.uint8), np.uint8)]))
     with open(os.path.join(folder, "bombs.json"), "w", encoding="utf-8") as file:
-        json.dump({"bombs": BOMBS, "images": list(IMAGES)}, file)
+        json.dump({"bombs": BOMBS, "images": list(IMAGES), "codecs": list(CODECS)}, file)
 
 
 if __name__ == "__main__":

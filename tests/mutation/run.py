@@ -100,6 +100,8 @@ def commands(tests):
             yield [PYTHON, TREE / "tests" / "bad-models" / "run.py", program, *names]
         elif kind == "cli":
             yield [PYTHON, TREE / "tests" / "cli" / "run.py", program, *names]
+        elif kind == "limits":
+            yield [PYTHON, TREE / "tests" / "limits" / "run.py", program, PYTHON, *names]
         elif kind == "damage":
             yield [PYTHON, TREE / "tests" / "pack" / "damage.py", program, "8"]
         else:

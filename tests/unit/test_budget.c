@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/budget.h"
+#include "base/cpus.h"
 #include "base/watch.h"
 
 static void limit_holds(void **state) {
@@ -25,6 +26,30 @@ static void limit_holds(void **state) {
     assert_int_equal(budget.peak, 1000);
     sdx_free(&budget.allocator, one, 600);
     assert_int_equal(budget.used, 0);
+}
+
+/* Memory that somebody else takes is counted in every budget on the way, and in none that is no budget. */
+static void reserves_count(void **state) {
+    (void)state;
+    sdx_budget outer, inner;
+    sdx_budget_init(&outer, &sdx_default_allocator, 1000);
+    sdx_budget_init(&inner, &outer.allocator, UINT64_MAX);
+    assert_true(sdx_budget_reserve(&inner.allocator, 600));
+    assert_int_equal(outer.used, 600);
+    assert_int_equal(inner.used, 600);
+    assert_null(sdx_alloc(&outer.allocator, 401, 1));
+    assert_false(sdx_budget_reserve(&inner.allocator, 401));
+    assert_int_equal(outer.refused, 401);
+    assert_int_equal(inner.used, 600);
+    assert_int_equal(outer.used, 600);
+    assert_true(sdx_budget_reserve(&inner.allocator, 400));
+    assert_int_equal(inner.peak, 1000);
+    assert_int_equal(outer.peak, 1000);
+    sdx_budget_return(&inner.allocator, 1000);
+    assert_int_equal(inner.used, 0);
+    assert_int_equal(outer.used, 0);
+    assert_true(sdx_budget_reserve(&sdx_default_allocator, SIZE_MAX));
+    sdx_budget_return(&sdx_default_allocator, SIZE_MAX);
 }
 
 static void refusals_are_explained(void **state) {
@@ -62,10 +87,16 @@ static void nothing(void *user, void *memory, size_t size) {
 static void machine_is_a_limit(void **state) {
     (void)state;
     sdx_budget budget;
-    const size_t huge = (size_t)1 << 60;
+    const size_t huge = SIZE_MAX / 16;
+    if (huge < UINT32_MAX) skip(); /* a machine may have more than 32 bits can ask for */
     sdx_budget_init(&budget, &sdx_default_allocator, 0);
     assert_null(sdx_alloc(&budget.allocator, huge, 1));
     assert_int_equal(budget.refused, huge);
+    /* What is more than is left, but less than there is in all. */
+    uint64_t total, left;
+    sdx_machine_memory("", &total, &left);
+    if (total > left && total - left > (uint64_t)64 << 20)
+        assert_null(sdx_alloc(&budget.allocator, (size_t)(left + (total - left) / 2), 1));
     /* Not for an allocator of the caller's, nor where no limit at all is wanted. */
     int place;
     const sdx_allocator own = {&place, anything, nothing};
@@ -99,6 +130,7 @@ static void work_is_watched(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limit_holds),
+        cmocka_unit_test(reserves_count),
         cmocka_unit_test(refusals_are_explained),
         cmocka_unit_test(machine_is_a_limit),
         cmocka_unit_test(work_is_watched),

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "image/image.h"
 
 /* ---- files of 2 by 2 pixels: red, green / blue, (10, 20, 30); the JPEG is 8 by 8 of gray ------ */
@@ -263,6 +264,39 @@ static void test_pixel_limit(void **state) {
     }
 }
 
+/* What a codec takes by itself counts: an image that just fits does not with a byte less, whatever takes it. */
+static void test_memory_limit(void **state) {
+    (void)state;
+    sdx_image image;
+    sdx_error error;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const sample *s = &samples[i];
+        if (!sdx_image_can_read(s->format)) continue;
+        sdx_budget whole, budget;
+        sdx_error_clear(&error);
+        sdx_budget_init(&whole, &counting, UINT64_MAX);
+        assert_int_equal(sdx_image_decode(s->bytes, s->size, SDX_IMAGE_RGB, NULL, &whole.allocator, &image,
+                                          &error),
+                         SDX_STATUS_OK);
+        assert_int_equal(whole.used, image.allocation); /* the codec's share has been returned */
+        const size_t peak = whole.peak;
+        if (s->bytes != (const void *)tiny_ppm && s->bytes != tiny_bmp)
+            assert_true(peak > image.allocation);
+        sdx_image_release(&image, &whole.allocator);
+        for (size_t less = 0; less < 2; less++) {
+            sdx_budget_init(&budget, &counting, peak - less);
+            assert_int_equal(sdx_image_decode(s->bytes, s->size, SDX_IMAGE_RGB, NULL, &budget.allocator,
+                                              &image, &error),
+                             less ? SDX_STATUS_NO_MEMORY : SDX_STATUS_OK);
+            assert_int_equal(budget.used, image.allocation);
+            sdx_image_release(&image, &budget.allocator);
+            assert_int_equal(budget.used, 0);
+        }
+        assert_int_equal(sdx_budget_explain(&budget, SDX_STATUS_NO_MEMORY, &error), SDX_STATUS_LIMIT);
+        assert_non_null(strstr(error.message, "max_memory"));
+    }
+}
+
 /* 60,000 by 60,000 written into the headers, with the default limit. */
 static void test_huge_headers(void **state) {
     (void)state;
@@ -505,6 +539,7 @@ int main(void) {
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_pixel_limit),
+        cmocka_unit_test(test_memory_limit),
         cmocka_unit_test(test_huge_headers),
         cmocka_unit_test(test_jpeg2000_bombs),
         cmocka_unit_test(test_pnm),
