@@ -136,13 +136,14 @@ mutation: setup-test
 tsan: models
 	@tests/tsan/run.sh $(CURDIR)/build/tsan $(MODELS) squeezenet1_1 mobilenet_v2 encoder
 
+# PARTS='units conformance' and the like choose among those of tests/sanitizers/run.sh.
+PARTS ?=
 msan intsan: models conformance-data
-	@tests/sanitizers/run.sh $(if $(filter msan,$@),memory,integers) $(CURDIR)/build/$@ $(CURDIR)/build \
-		'*' squeezenet1_1 mobilenet_v2 encoder
+	@tests/sanitizers/run.sh $(if $(filter msan,$@),memory,integers) $(CURDIR)/build/$@ $(CURDIR)/build $(PARTS)
 
 valgrind: models conformance-data
 	@tools/setup.sh valgrind
-	@tests/sanitizers/run.sh valgrind $(CURDIR)/build/valgrind $(CURDIR)/build 'test_[a-d]*' squeezenet1_1
+	@tests/sanitizers/run.sh valgrind $(CURDIR)/build/valgrind $(CURDIR)/build $(PARTS)
 
 affinity: build models
 	@tests/affinity/time.sh build/sardonyx $(MODELS)/resnet18.onnx $(MODELS)/mobilenet_v2.onnx

@@ -187,12 +187,12 @@ static size_t count_loaders(const bench *b) {
 
 static bool make_loader(bench *b, size_t model, const char *shapes, size_t group, loader *to) {
     size_t at = bench_add_case(&b->r, model, to->by->engine, to->does->name);
+    to->process.in = to->process.out = -1; /* also where it fails: what was made so far is quit */
     to->shapes = strdup(shapes);
     if (at == BENCH_NONE || !to->shapes) {
         b->r.no_memory = true;
         return false;
     }
-    to->process.in = to->process.out = -1;
     to->of = at;
     b->r.cases[at].threads = to->does->own_only ? -1 : to->threads;
     b->r.cases[at].optimize = to->does->own_only ? -1 : to->level;
@@ -250,7 +250,7 @@ static void measure_model(bench *b, size_t model, loader *loaders, size_t *order
     bool shaped = inputs_make(b, model, batches.items[0], &inputs, reason, sizeof reason);
     size_t count = make_loaders(b, model, shaped ? inputs.shapes : "shapes=", loaders);
     inputs_free(&inputs);
-    for (size_t i = 0; i < count && !interrupted(); i++) {
+    for (size_t i = 0; i < count && !interrupted() && !b->r.no_memory; i++) {
         loader *l = &loaders[i];
         progress_show(&b->progress, name, 0);
         l->running = open_loader(b, model, l) && warm_up(b, l, name);
@@ -275,9 +275,10 @@ int bench_measure_load(bench *b) {
     loader *loaders = calloc(count + 1, sizeof *loaders);
     size_t *order = calloc(count + 1, sizeof *order);
     double each = b->o.warmup + b->o.time + b->o.memory;
-    if (!loaders || !order) b->r.no_memory = true;
+    const bool room = loaders && order;
+    if (!room) b->r.no_memory = true;
     progress_start(&b->progress, (double)(b->r.model_count * count) * each, b->o.quiet);
-    for (size_t m = 0; m < b->r.model_count && !interrupted() && !b->r.no_memory; m++)
+    for (size_t m = 0; room && m < b->r.model_count && !interrupted() && !b->r.no_memory; m++)
         measure_model(b, m, loaders, order);
     free(loaders);
     free(order);

@@ -108,7 +108,7 @@ int classify_images(classify_session *s) {
     uint8_t *data = calloc(batch, bytes);
     size_t *members = calloc(batch, sizeof *members);
     int worst = data && members ? EXIT_OK : out_of_memory();
-    bool stop = worst != EXIT_OK;
+    bool stop = !data || !members;
     for (size_t next = 0; next < s->count && !stop;) {
         size_t count = 0;
         double start = now_ms();

@@ -23,7 +23,7 @@ char *read_file(const char *path, size_t *size) {
         *size += fread(bytes + *size, 1, capacity - *size, file);
         good = !ferror(file);
     }
-    if (good && feof(file)) {
+    if (good && bytes && feof(file)) {
         fclose(file);
         bytes[*size] = 0;
         return bytes;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 
 #define NAME_TRIES 64
 #define NAME_ROOM  32 /* of a temporary name behind its folder */
@@ -67,7 +68,7 @@ static bool take_name(sdx_file_out *out) {
     hold_signals(out);
     errno = EEXIST;
     for (int tries = 0; !done && errno == EEXIST && tries < NAME_TRIES; tries++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        seed = sdx_hash_add(sdx_hash_mul(seed, 6364136223846793005u), 1442695040888963407u);
         snprintf(name + length, NAME_ROOM, ".sardonyx-%08lx", (unsigned long)(seed >> 32));
         if (out->fd >= 0) {
             done = linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;

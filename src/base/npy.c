@@ -121,7 +121,7 @@ static sdx_status parse_header(const char *path, const sdx_file *file, npy_heade
 /* Column-major to row-major: walks the output in order, stepping through the source. */
 static void copy_fortran(const uint8_t *from, size_t size, const sdx_tensor *to) {
     int64_t index[SDX_MAX_RANK] = {0};
-    size_t strides[SDX_MAX_RANK], step = size, at = 0;
+    size_t strides[SDX_MAX_RANK] = {0}, step = size, at = 0;
     for (int32_t i = 0; i < to->rank; i++) {
         strides[i] = step;
         step *= (size_t)to->dims[i];

@@ -56,8 +56,10 @@ sdx_status sdx_value_alloc_tensor(const sdx_allocator *allocator, sdx_dtype dtyp
     sdx_status status = sdx_tensor_init(&tensor, dtype, rank, dims, NULL, NULL);
     if (status != SDX_STATUS_OK && is_shape(dtype, rank, dims))
         return fail_too_large(dtype, rank, dims, error);
-    if (status != SDX_STATUS_OK)
-        return sdx_tensor_init(&tensor, dtype, rank, dims, NULL, error);
+    if (status != SDX_STATUS_OK) {
+        sdx_tensor_init(&tensor, dtype, rank, dims, NULL, error); /* once more, for the words */
+        return status;
+    }
     size_t bytes = tensor.count * sdx_dtype_size(dtype); /* fits: sdx_tensor_init has seen to it */
     SDX_TRY(make(allocator, SDX_KIND_TENSOR, bytes, out, error));
     (*out)->tensor = tensor;

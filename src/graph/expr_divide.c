@@ -205,7 +205,7 @@ static progress cancel_common(const sdx_expr_pool *pool, division *d) {
     for (uint32_t i = 0; i < d->divisor->count; i++)
         factor = gcd(factor, d->divisor->terms[i].coefficient);
     for (uint32_t i = 0; i < variable; i++) factor = gcd(factor, d->rest->terms[i].coefficient);
-    if (factor == 1) return SETTLED;
+    if (factor <= 1) return SETTLED; /* no coefficient is 0, and so is no factor */
     for (uint32_t i = 0; i < d->divisor->count; i++) d->divisor->terms[i].coefficient /= factor;
     for (uint32_t i = 0; i < variable; i++) d->rest->terms[i].coefficient /= factor;
     d->rest->count = variable;

@@ -110,10 +110,12 @@ sdx_status sdx_attr_get_strings(sdx_prep *prep, const char *name, const sdx_stri
 sdx_status sdx_attr_get_values(sdx_prep *prep, const char *name, sdx_attr_kind written,
                                const sdx_id **out, size_t *count) {
     const sdx_attr *attr = find(prep, name);
-    const bool names = attr && attr->kind == SDX_ATTR_VALUES;
-    if (attr && !names) SDX_TRY(find_kind(prep, name, written, &attr));
-    *out = names ? attr->as.values : NULL;
-    *count = names ? attr->count : 0;
+    *out = NULL;
+    *count = 0;
+    if (attr == NULL) return SDX_STATUS_OK;
+    if (attr->kind != SDX_ATTR_VALUES) return find_kind(prep, name, written, &attr);
+    *out = attr->as.values;
+    *count = attr->count;
     return SDX_STATUS_OK;
 }
 

@@ -44,14 +44,14 @@ void sdx_move_one(sdx_dtype dtype, unsigned char *out) {
     }
 }
 
-static int64_t truncate(double value) {
+static int64_t truncated(double value) {
     if (!(value >= -9223372036854775808.0)) return INT64_MIN; /* NaN too */
     return value >= 9223372036854775808.0 ? INT64_MAX : (int64_t)value;
 }
 
 int64_t sdx_move_int(const sdx_tensor *tensor, size_t i) {
     if (!sdx_dtypes_has(SDX_T_FLOATS, tensor->dtype)) return sdx_tensor_int(tensor, i);
-    return truncate(sdx_tensor_double(tensor, i));
+    return truncated(sdx_tensor_double(tensor, i));
 }
 
 sdx_status sdx_move_check_indices(sdx_call *call, const sdx_tensor *indices, int64_t size,

@@ -47,7 +47,7 @@ static void drop_use(sdx_rewrite *r, sdx_id value, bool output) {
 }
 
 /* Lists what the nodes read that have been emitted since. */
-static void sync(sdx_rewrite *r) {
+static void list_new_uses(sdx_rewrite *r) {
     for (; r->known_nodes < r->module->nodes.count; r->known_nodes++) {
         sdx_id id = (sdx_id)r->known_nodes;
         const sdx_node *node = sdx_node_at(r->module, id);
@@ -75,7 +75,7 @@ sdx_status sdx_rewrite_init(sdx_rewrite *r, sdx_module *module, int level, sdx_e
                            .position = SDX_NO_POSITION};
     sdx_arena_init(&r->scratch, module->allocator, 0);
     find_dead(module);
-    sync(r);
+    list_new_uses(r);
     for (size_t g = 0; g < module->graphs.count; g++) {
         const sdx_graph *graph = sdx_graph_at(module, (sdx_id)g);
         for (uint32_t i = 0; i < graph->output_count; i++)
@@ -134,7 +134,7 @@ static sdx_status list_graph(sdx_rewrite *r, sdx_id id, const uint32_t *added) {
 
 sdx_status sdx_rewrite_tidy(sdx_rewrite *r) {
     sdx_module *module = r->module;
-    sync(r);
+    list_new_uses(r);
     SDX_TRY(r->build.status);
     if (!r->untidy) return SDX_STATUS_OK;
     uint32_t *added = sdx_arena_array(&r->scratch, module->graphs.count + 1, sizeof *added);
@@ -159,13 +159,13 @@ sdx_status sdx_rewrite_tidy(sdx_rewrite *r) {
 /* ---- uses -------------------------------------------------------------------------------------- */
 
 uint32_t sdx_use_count(sdx_rewrite *r, sdx_id value) {
-    sync(r);
+    list_new_uses(r);
     const head *h = head_of(r, value);
     return h ? h->count : UINT32_MAX;
 }
 
 bool sdx_use_is_output(sdx_rewrite *r, sdx_id value) {
-    sync(r);
+    list_new_uses(r);
     const head *h = head_of(r, value);
     return !h || h->outputs > 0;
 }
@@ -180,7 +180,7 @@ static bool holds(const sdx_rewrite *r, const sdx_use *use, sdx_id value) {
 }
 
 const sdx_use *sdx_use_next(sdx_rewrite *r, sdx_id value, uint32_t *at) {
-    sync(r);
+    list_new_uses(r);
     const head *h = head_of(r, value);
     const sdx_use *uses = r->uses.data;
     uint32_t next = *at != SDX_NONE ? uses[*at].next : h ? h->first : 0;
@@ -201,7 +201,7 @@ sdx_id sdx_sole_user(sdx_rewrite *r, sdx_id value) {
 /* ---- changes ------------------------------------------------------------------------------------ */
 
 void sdx_set_input(sdx_rewrite *r, sdx_id id, uint32_t input, sdx_id value) {
-    sync(r);
+    list_new_uses(r);
     sdx_node *node = sdx_node_at(r->module, id);
     if (node->inputs[input] == value) return;
     drop_use(r, node->inputs[input], false);
@@ -303,7 +303,7 @@ static void kill_one(sdx_rewrite *r, sdx_id id) {
 }
 
 void sdx_kill(sdx_rewrite *r, sdx_id id) {
-    sync(r);
+    list_new_uses(r);
     push_work(r, id);
     while (r->work.count && r->build.status == SDX_STATUS_OK)
         kill_one(r, ((sdx_id *)r->work.data)[--r->work.count]);

@@ -2,6 +2,7 @@
  * search that was unlucky early seldom recovers, so there are many short ones, in several orders of
  * preference and with some chance, and ever longer ones, so that one comes to its end at last: the
  * proof. In between, bisection between what is proved and what is found. */
+#include "base/hash.h"
 #include "plan/search.h"
 
 static const sdx_plan_order orders[] = {SDX_PLAN_BY_SIZE, SDX_PLAN_BY_AREA, SDX_PLAN_BY_LOAD_WIDTH,
@@ -37,7 +38,7 @@ static sdx_search_end attempt(driver *d, size_t capacity, uint64_t nodes) {
         sdx_search_goal goal = {.capacity = capacity,
                                 .rank = d->ranks[d->round % ORDER_COUNT],
                                 .noise = d->round < ORDER_COUNT ? 0 : NOISE,
-                                .seed = task->seed * 0x2545f4914f6cdd1du + d->round,
+                                .seed = sdx_hash_add(sdx_hash_mul(task->seed, 0x2545f4914f6cdd1du), d->round),
                                 .node_limit = d->first_nodes * v};
         d->round++;
         sdx_search_end end = sdx_search_run(d->search, &goal, d->offsets);
@@ -45,7 +46,7 @@ static sdx_search_end attempt(driver *d, size_t capacity, uint64_t nodes) {
         if (end == SDX_SEARCH_NONE && task->bound <= capacity) task->bound = capacity + 1;
         if (end == SDX_SEARCH_NO_MEMORY) d->failed = true;
         if (end != SDX_SEARCH_LIMIT) return end;
-        if ((u & -u) == v) {
+        if ((u & (~u + 1)) == v) { /* its lowest bit */
             u++;
             v = 1;
         } else {

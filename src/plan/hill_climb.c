@@ -4,6 +4,7 @@
  * circles. Works on one neighbourhood at a time, so it also serves problems of many thousands. */
 #include <string.h>
 
+#include "base/hash.h"
 #include "plan/plan.h"
 
 /* One end of a neighbour, an item that is live at the same time and has a place. */
@@ -48,9 +49,10 @@ typedef struct climb {
 #define LONGEST_LIST   (1u << 22) /* of live */
 
 static uint64_t chance(climb *c) {
-    uint64_t x = c->random += 0x9e3779b97f4a7c15u; /* splitmix64 */
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    c->random = sdx_hash_add(c->random, 0x9e3779b97f4a7c15u); /* splitmix64 */
+    uint64_t x = c->random;
+    x = sdx_hash_mul(x ^ (x >> 30), 0xbf58476d1ce4e5b9u);
+    x = sdx_hash_mul(x ^ (x >> 27), 0x94d049bb133111ebu);
     return x ^ (x >> 31);
 }
 

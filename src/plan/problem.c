@@ -240,7 +240,7 @@ static void put_number(sink *s, bool negative, uint64_t magnitude) {
 }
 
 static void put_time(sink *s, int64_t time) {
-    put_number(s, time < 0, time < 0 ? -(uint64_t)time : (uint64_t)time);
+    put_number(s, time < 0, time < 0 ? ~(uint64_t)time + 1 : (uint64_t)time);
 }
 
 static void put_id(sink *s, const char *id) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "plan/schedule_state.h"
 
 #define WIDEST 1024
@@ -100,8 +101,9 @@ static int by_promise(const void *a, const void *b) {
 static uint64_t fingerprint(const beam *b) {
     uint64_t h = 0;
     for (uint32_t i = 0; i < b->count; i++)
-        if (b->s->waiting[b->steps[i]] == DONE) h += (i + 1) * 0x9e3779b97f4a7c15u ^ (uint64_t)i << 40;
-    return h * 0xff51afd7ed558ccdu;
+        if (b->s->waiting[b->steps[i]] == DONE)
+            h = sdx_hash_add(h, sdx_hash_mul(i + 1, 0x9e3779b97f4a7c15u) ^ (uint64_t)i << 40);
+    return sdx_hash_mul(h, 0xff51afd7ed558ccdu);
 }
 
 /* All moves from all states of this side; those that cannot beat the best order are left out. */

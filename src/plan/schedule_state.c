@@ -32,6 +32,18 @@ size_t sdx_schedule_during(const sdx_schedule_state *s, uint32_t index) {
     return bytes;
 }
 
+/* Modulo 2^32: steps behind the part that a beam looks at are counted down each time it runs one of theirs, and get
+ * their numbers back at its end (schedule_beam.c). */
+static void wait_for_less(sdx_schedule_state *s, uint32_t index) {
+    for (uint32_t k = s->follow_first[index]; k < s->follow_first[index + 1]; k++)
+        s->waiting[s->followers[k]]--;
+}
+
+static void wait_for_more(sdx_schedule_state *s, uint32_t index) {
+    for (uint32_t k = s->follow_first[index]; k < s->follow_first[index + 1]; k++)
+        s->waiting[s->followers[k]]++;
+}
+
 void sdx_schedule_do(sdx_schedule_state *s, uint32_t index) {
     const sdx_schedule_problem *p = s->problem;
     const sdx_schedule_step *step = &p->steps[index];
@@ -43,15 +55,13 @@ void sdx_schedule_do(sdx_schedule_state *s, uint32_t index) {
         uint32_t piece = step->reads[i];
         if (--s->readers[piece] == 0 && !p->kept[piece]) s->live -= p->sizes[piece];
     }
-    for (uint32_t k = s->follow_first[index]; k < s->follow_first[index + 1]; k++)
-        s->waiting[s->followers[k]]--;
+    wait_for_less(s, index);
 }
 
 void sdx_schedule_undo(sdx_schedule_state *s, uint32_t index) {
     const sdx_schedule_problem *p = s->problem;
     const sdx_schedule_step *step = &p->steps[index];
-    for (uint32_t k = s->follow_first[index]; k < s->follow_first[index + 1]; k++)
-        s->waiting[s->followers[k]]++;
+    wait_for_more(s, index);
     for (uint32_t i = 0; i < step->read_count; i++) {
         uint32_t piece = step->reads[i];
         if (s->readers[piece]++ == 0 && !p->kept[piece]) s->live += p->sizes[piece];

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/hash.h"
 
 #define NONE UINT32_MAX
 
@@ -103,9 +104,9 @@ struct sdx_search {
 
 static uint64_t mix(uint64_t x) {
     x ^= x >> 31;
-    x *= 0x9e3779b97f4a7c15u;
+    x = sdx_hash_mul(x, 0x9e3779b97f4a7c15u);
     x ^= x >> 29;
-    x *= 0xbf58476d1ce4e5b9u;
+    x = sdx_hash_mul(x, 0xbf58476d1ce4e5b9u);
     return x ^ (x >> 32);
 }
 
@@ -201,7 +202,7 @@ static bool reset(sdx_search *s, const sdx_search_goal *goal) {
             column *c = &s->columns[x];
             c->left++;
             c->slack += s->items[i].size;
-            c->signature += s->hash[i];
+            c->signature = sdx_hash_add(c->signature, s->hash[i]);
             if (x > s->items[i].begin) s->crossing[x]++;
         }
     }
@@ -210,7 +211,8 @@ static bool reset(sdx_search *s, const sdx_search_goal *goal) {
         if (c->slack > s->capacity) return false;
         c->slack = s->capacity - c->slack;
         c->solid = true;
-        c->signature += c->slack * SLACK_FACTOR + SOLID_MARK;
+        c->signature = sdx_hash_add(c->signature, sdx_hash_mul(c->slack, SLACK_FACTOR));
+        c->signature = sdx_hash_add(c->signature, SOLID_MARK);
     }
     return true;
 }
@@ -259,8 +261,8 @@ static void place(sdx_search *s, uint32_t index, size_t floor) {
         save_column(s, x);
         column *c = &s->columns[x];
         c->floor = floor + item->size;
-        c->signature -= s->hash[index];
-        if (!c->solid) c->signature += SOLID_MARK;
+        c->signature = sdx_hash_sub(c->signature, s->hash[index]);
+        if (!c->solid) c->signature = sdx_hash_add(c->signature, SOLID_MARK);
         c->solid = true;
         if (--c->left > 0) continue;
         c->floor = s->capacity; /* a wall from now on, the same whatever the slack was */
@@ -281,10 +283,10 @@ static bool raise_floor(sdx_search *s, uint32_t x, size_t floor) {
     size_t gap = floor - c->floor;
     if (gap > c->slack) return false;
     save_column(s, x);
-    c->signature -= gap * SLACK_FACTOR;
+    c->signature = sdx_hash_sub(c->signature, sdx_hash_mul(gap, SLACK_FACTOR));
     c->slack -= gap;
     c->floor = floor;
-    if (c->solid) c->signature -= SOLID_MARK;
+    if (c->solid) c->signature = sdx_hash_sub(c->signature, SOLID_MARK);
     c->solid = false;
     return true;
 }
@@ -371,11 +373,18 @@ static void judge_valley(sdx_search *s, const valley *v, verdict *out) {
     out->dead = (out->left == 0 && !out->gap_left) || (out->right == 0 && !out->gap_right);
 }
 
+/* Of what columns hold, and of a number beside. */
+static uint64_t columns_hash(const sdx_search *s, uint32_t begin, uint32_t end, size_t beside) {
+    uint64_t key = sdx_hash_mul(beside, SLACK_FACTOR);
+    key = sdx_hash_add(key, ((uint64_t)begin << 32) + end);
+    for (uint32_t x = begin; x < end; x++)
+        key = sdx_hash_add(key, sdx_hash_mul(s->columns[x].signature, s->weight[x]));
+    return key;
+}
+
 /* The same, from memory if all that it depends on was seen before. */
 static const verdict *look_at(sdx_search *s, const valley *v) {
-    uint64_t key = ((uint64_t)v->begin << 32) + v->end;
-    for (uint32_t x = v->begin; x < v->end; x++) key += s->columns[x].signature * s->weight[x];
-    key = mix(key + (v->wall - v->floor) * SLACK_FACTOR) | 1;
+    uint64_t key = mix(columns_hash(s, v->begin, v->end, v->wall - v->floor)) | 1;
     verdict *known = &s->verdicts[key & (((size_t)1 << VERDICT_BITS) - 1)];
     if (known->key != key) {
         known->key = key;
@@ -450,9 +459,7 @@ static outlook examine(sdx_search *s, uint32_t begin, uint32_t end, valley *wher
 }
 
 static uint64_t state_key(const sdx_search *s, uint32_t begin, uint32_t end) {
-    uint64_t key = s->capacity * SLACK_FACTOR + ((uint64_t)begin << 32) + end;
-    for (uint32_t x = begin; x < end; x++) key += s->columns[x].signature * s->weight[x];
-    return mix(key) | 1;
+    return mix(columns_hash(s, begin, end, s->capacity)) | 1;
 }
 
 static uint64_t *remembered(const sdx_search *s, uint64_t key) {
@@ -467,7 +474,7 @@ static float score(sdx_search *s, const frame *f, uint32_t index) {
     if (item->begin > f->begin && s->columns[item->begin - 1].floor == top) value += 1;
     if (item->end < f->end && s->columns[item->end].floor == top) value += 1;
     if (item->begin == f->where.begin && item->end == f->where.end) value += 1;
-    s->random += 0x9e3779b97f4a7c15u;
+    s->random = sdx_hash_add(s->random, 0x9e3779b97f4a7c15u);
     return value + s->goal->noise * (float)(mix(s->random) >> 40) / (float)(1 << 24);
 }
 

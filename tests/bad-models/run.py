@@ -22,12 +22,12 @@ SANITIZER = {
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
 REPORTS = ("Sanitizer", "runtime error:")
-REFUSED = re.compile(r"^==\d+==WARNING: AddressSanitizer failed to allocate .*\n", re.MULTILINE)
+REFUSED = re.compile(r"^==\d+==WARNING: \w+Sanitizer failed to allocate .*\n", re.MULTILINE)
 
 
 def is_sanitized(binary):
     with open(binary, "rb") as file:
-        return b"__asan_init" in file.read()
+        return re.search(b"__[am]san_init", file.read()) is not None
 
 
 def has_inspect(binary):
@@ -44,7 +44,7 @@ def execute(command, seconds, sanitized):
     """(exit code, stdout, stderr, resident bytes); the exit code is None after a timeout."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                 env={**os.environ, **SANITIZER},
+                                 env={**SANITIZER, **os.environ},
                                  preexec_fn=None if sanitized else cap_memory)
         late = threading.Event()
 

@@ -79,8 +79,8 @@ static inline int check_left_out(const char *name) {
     return 0;
 }
 
-static inline int check_run(const struct CMUnitTest *test) {
-    void *state = NULL;
+static inline int check_run(const struct CMUnitTest *test, void *group) {
+    void *state = group;
     if (check_left_out(test->name)) return 0;
     if (test->setup && test->setup(&state) != 0) {
         printf("FAIL %s: setup\n", test->name);
@@ -95,16 +95,16 @@ static inline int check_run(const struct CMUnitTest *test) {
 
 #define cmocka_run_group_tests(tests, setup, teardown) \
     check_run_all(tests, sizeof(tests) / sizeof *(tests), setup, teardown)
-static inline int check_run_all(const struct CMUnitTest *tests, size_t count, int (*setup)(void **),
-                                int (*teardown)(void **)) {
+static inline int check_run_all(const struct CMUnitTest *tests, size_t count, int (*setup)(void **state),
+                                int (*teardown)(void **state)) {
     int failed = 0;
-    void *state = NULL;
-    if (setup && setup(&state) != 0) {
-        printf("FAIL the setup of all\n");
+    void *group = NULL;
+    if (setup && setup(&group) != 0) {
+        printf("FAIL setup of all\n");
         return 1;
     }
-    for (size_t i = 0; i < count; i++) failed += check_run(&tests[i]);
-    if (teardown) teardown(&state);
+    for (size_t i = 0; i < count; i++) failed += check_run(&tests[i], group);
+    if (teardown) teardown(&group);
     return failed;
 }
 
