@@ -56,7 +56,7 @@ class Suite:
     def __init__(self, binary, folder, verbose):
         self.binary, self.folder, self.verbose = binary, folder, verbose
         with open(binary, "rb") as file:
-            self.sanitized = re.search(b"__[am]san_init", file.read()) is not None
+            self.sanitized = re.search(b"__[am]san_init|__ubsan_handle", file.read()) is not None
         self.failures = self.count = 0
         self.slowest = self.largest = 0
 
