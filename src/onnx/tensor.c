@@ -96,7 +96,7 @@ static sdx_status read_number(sdx_loader *loader, sdx_span text, uint64_t positi
     bool good = text.size > 0 && text.size < 20;
     for (size_t i = 0; good && i < text.size; i++) {
         good = text.data[i] >= '0' && text.data[i] <= '9';
-        value = value * 10 + (uint64_t)(text.data[i] - '0');
+        if (good) value = value * 10 + (uint64_t)(text.data[i] - '0');
     }
     *out = value;
     return good ? SDX_STATUS_OK

@@ -27,7 +27,7 @@ REFUSED = re.compile(r"^==\d+==WARNING: \w+Sanitizer failed to allocate .*\n", r
 
 def is_sanitized(binary):
     with open(binary, "rb") as file:
-        return re.search(b"__[am]san_init", file.read()) is not None
+        return re.search(b"__[am]san_init|__ubsan_handle", file.read()) is not None
 
 
 def has_inspect(binary):

@@ -61,7 +61,7 @@ class Suite:
     def __init__(self, binary, folder, verbose, seconds):
         self.binary, self.folder, self.verbose, self.seconds = binary, folder, verbose, seconds
         with open(binary, "rb") as file:
-            self.sanitized = re.search(b"__[am]san_init", file.read()) is not None
+            self.sanitized = re.search(b"__[am]san_init|__ubsan_handle", file.read()) is not None
         self.failures = self.count = 0
         self.slowest = self.largest = 0
 

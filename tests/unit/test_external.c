@@ -155,7 +155,7 @@ static void offsets_and_lengths(void **state) {
     expect_data(p, &(where){.location = "w.bin", .offset = "8"}, numbers + 2);
     expect_data(p, &(where){.location = "w.bin", .offset = "20", .length = "12"}, numbers + 5);
     expect_data(p, &(where){.location = "./w.bin", .offset = "0", .length = "12"}, numbers);
-    uint8_t odd[32]; /* misaligned: must be copied, not used where it lies */
+    uint8_t odd[32] = {0}; /* misaligned: must be copied, not used where it lies */
     memcpy(odd + 3, stored + 4, 12);
     put(p, "model/odd.bin", odd, sizeof odd);
     expect_data(p, &(where){.location = "odd.bin", .offset = "3"}, numbers + 1);
