@@ -8,8 +8,8 @@
 #include "base/threads.h"
 
 /* Blocks of k, of columns of B and of rows of A that are packed at a time. */
-#define SDX_GEMM_KC 512
-#define SDX_GEMM_NC 1024
+#define SDX_GEMM_KC 1024
+#define SDX_GEMM_NC 512
 #define SDX_GEMM_MC 96
 /* Up to this many rows (or columns) of C, the other operand is read where it lies, not packed. */
 #define SDX_GEMM_SKINNY 8

@@ -51,6 +51,25 @@ static __attribute__((noinline)) void store_part(const sdx_tiles *job, const flo
         }
 }
 
+/* What is wanted next is brought nearer line by line with the rows of the panel where each of them is
+ * lines of its own. Where it is a part of one, as many loads would hold up those of the tile, and
+ * there are some lines at a time instead. */
+#define TILE_EACH_ROW (VL >= LINE)
+#define TILE_FETCH    (TILE_EACH_ROW ? SDX_CHAIN : 96) /* rows at a time */
+
+/* What the tiles of a job share, found once for all of them, and what moves on from one to the next. */
+typedef struct tile_run {
+    const float *addend; /* or NULL */
+    const char *next;    /* what is brought nearer */
+    size_t fetch;        /* bytes of it with each row of the panel, or each TILE_FETCH */
+    const float *before; /* what chains are added to; or NULL */
+    size_t before_step;  /* from row to row there */
+    const float *start;  /* of the sums; NULL: zeros */
+    size_t chain;        /* pieces of a chain */
+    float *totals;
+    bool whole, low, high; /* no part of a vector; bounds of the results that change anything */
+} tile_run;
+
 #define TILE_VECTORS 1
 #define TILE_ROWS    1
 #include "kernels/simd/f32_tile_template.h"
@@ -145,8 +164,8 @@ static __attribute__((noinline)) void store_part(const sdx_tiles *job, const flo
 #undef TILE_VECTORS
 #endif
 
-typedef void (*tile)(const sdx_tiles *job, size_t first, const char *next, size_t step,
-                     float *totals);
+/* Rows of A and of the results are handed over in registers, since sums wait for them. */
+typedef void (*tile)(const sdx_tiles *job, tile_run *run, const float *const *rows, float *out);
 
 /* By width, each list by height. */
 static const tile tiles_1[] = {tile_1x1, tile_2x1, tile_3x1, tile_4x1,  tile_5x1,  tile_6x1,
@@ -212,28 +231,49 @@ static void activate(const sdx_tiles *job, size_t first, size_t rows) {
     }
 }
 
+static tile_run begin_run(const sdx_tiles *job, size_t vectors, float *totals) {
+    const bool first = sdx_bias_first(job), clip = job->finish && job->tail.act == SDX_ACT_CLIP;
+    return (tile_run){.addend = job->finish ? job->tail.addend : NULL,
+                      .next = (const char *)job->panel,
+                      .before = job->add ? job->out : first ? NULL : job->tail.bias,
+                      .before_step = job->add ? job->out_stride : 0,
+                      .start = first ? job->tail.bias : NULL,
+                      .chain = job->taps > 1 ? sdx_chain_taps(job->depth) : 1, .totals = totals,
+                      .whole = job->columns >= vectors * VL, .low = clip,
+                      .high = clip && job->tail.b < __builtin_inff()};
+}
+
 void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
     static const tile *const lists[] = {tiles_1, tiles_2, tiles_3, tiles_4};
     static const size_t heights[] = {HEIGHT(tiles_1), HEIGHT(tiles_2), HEIGHT(tiles_3),
                                      HEIGHT(tiles_4)};
-    const size_t width = job->pair ? 3 : job->vectors - 1, tallest = heights[width];
-    const tile *list = lists[width];
-    _Alignas(64) float totals[TILE_MOST * VL];
+    if (!job->row_count) return;
+    const size_t vectors = job->pair ? 4 : job->vectors, tallest = heights[vectors - 1];
     const bool act = job->finish && job->tail.act > SDX_ACT_CLIP;
-    /* As many tiles as the tallest would need, all of about the same height. */
-    size_t left = job->row_count, tiles = (left + tallest - 1) / tallest;
+    _Alignas(64) float totals[TILE_MOST * VL];
+    tile_run run = begin_run(job, vectors, totals);
+    /* As many tiles as the tallest would need, all of about the same height: the first `tall` ones
+     * have a row more than the others. */
+    const size_t tiles = (job->row_count + tallest - 1) / tallest;
+    size_t height = (job->row_count + tiles - 1) / tiles, tall = job->row_count - tiles * (height - 1);
     /* What is wanted next is brought nearer in equal parts by each of them: all of it by the first would
      * take more of the memory's time than one tile lasts. */
-    const char *next = (const char *)job->panel + job->ahead;
-    const size_t line = (job->pair ? 2 : job->vectors) * VL * sizeof(float);
-    const size_t step = job->ahead && tiles ? (line + tiles - 1) / tiles : 0;
-    for (size_t row = 0; tiles; tiles--) {
-        size_t rows = (left + tiles - 1) / tiles;
-        list[rows - 1](job, row, next, step, totals);
-        next += step * job->taps * job->depth;
-        if (act) activate(job, row, rows);
-        row += rows;
-        left -= rows;
+    if (job->ahead) {
+        const size_t line = (job->pair ? 2 : job->vectors) * VL * sizeof(float);
+        run.next += job->ahead;
+        run.fetch = ((TILE_EACH_ROW ? 1 : TILE_FETCH) * line + tiles - 1) / tiles;
+    }
+    const float *const *rows = job->rows;
+    float *out = job->out;
+    for (size_t i = 0, row = 0; i < tiles; i++) {
+        if (i == tall) height--;
+        lists[vectors - 1][height - 1](job, &run, rows, out);
+        if (act) activate(job, row, height);
+        row += height;
+        rows += height * job->row_taps;
+        out += height * job->out_stride;
+        if (run.before) run.before += height * run.before_step;
+        if (run.addend) run.addend += height * job->tail.addend_stride;
     }
 }
 
@@ -304,7 +344,8 @@ void SDX_NAME(sdx_f32_row_panels)(const sdx_tiles *job, size_t count, size_t str
             row_panels(&part, stride, totals);
             p += ROW_PANELS;
         } else {
-            tile_1x2(&part, 0, (const char *)part.panel, 0, totals);
+            tile_run run = begin_run(&part, 2, totals);
+            tile_1x2(&part, &run, part.rows, part.out);
             p++;
         }
     }

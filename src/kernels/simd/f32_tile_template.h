@@ -1,5 +1,7 @@
 /* f32_tile_template.h - one tile: TILE_ROWS rows by TILE_VECTORS vectors of columns, all of it in
- * registers. Four vectors are two panels side by side. Included by f32_tile.c with the two set. */
+ * registers. Four vectors are two panels side by side. Included by f32_tile.c with the two set.
+ * What lies between the sums of one tile and of the next is kept short, since it is hidden only as
+ * far as the machine looks ahead: whatever is the same for all tiles of a job is found before. */
 #define TILE_NAME_(r, v) tile_##r##x##v
 #define TILE_NAME(r, v)  TILE_NAME_(r, v)
 #if TILE_VECTORS == 4
@@ -17,42 +19,37 @@
             for (size_t v = 0; v < TILE_VECTORS; v++)                                             \
                 sum[i][v] += vf_load(before + i * before_step + v * VL);
 
-static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t first,
-                                                const char *next, size_t step, float *totals) {
+static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, tile_run *run,
+                                                const float *const *rows, float *out) {
     const size_t taps = job->taps, depth = job->depth, stride = job->out_stride;
-    const float *const *rows = job->rows + first * job->row_taps;
-    float *out = job->out + first * stride;
-    const float *addend = job->finish ? job->tail.addend : NULL;
+    float *totals = run->totals;
     const float *b = job->panel;
+    const char *next = run->next;
+    const size_t fetch = run->fetch;
 #if TILE_VECTORS == 4
     const size_t pair = job->pair;
 #endif
-    const bool whole = job->columns >= TILE_VECTORS * VL;
     /* What the chains are added to, and the floats from row to row there. */
-    const bool bias_first = sdx_bias_first(job);
-    const float *before = bias_first ? NULL : job->tail.bias;
-    size_t before_step = 0;
+    const float *before = run->before;
+    size_t before_step = run->before_step;
     vf sum[TILE_ROWS][TILE_VECTORS];
-    if (addend) addend += first * job->tail.addend_stride;
-    if (job->add && whole) {
-        before = out;
-        before_step = stride;
+    SIMD_UNROLL
+    for (size_t v = 0; v < TILE_VECTORS; v++) {
+        const vf start = run->start ? vf_load(run->start + v * VL) : vf_set1(0.0f);
+        SIMD_UNROLL
+        for (size_t i = 0; i < TILE_ROWS; i++) sum[i][v] = start;
+    }
+    if (run->whole) {
+        /* A tile of few terms is over before that would tell. */
+        if (!run->start) tile_prefetch(out, stride, TILE_ROWS, TILE_VECTORS);
+        if (run->addend)
+            tile_prefetch(run->addend, job->tail.addend_stride, TILE_ROWS, TILE_VECTORS);
     } else if (job->add) {
         load_part(job, out, TILE_ROWS, TILE_VECTORS, totals);
         before = totals;
         before_step = TILE_VECTORS * VL;
     }
-    SIMD_UNROLL
-    for (size_t v = 0; v < TILE_VECTORS; v++) {
-        const vf start = bias_first ? vf_load(job->tail.bias + v * VL) : vf_set1(0.0f);
-        SIMD_UNROLL
-        for (size_t i = 0; i < TILE_ROWS; i++) sum[i][v] = start;
-    }
-    /* A tile of few terms is over before that would tell. */
-    if (whole && !bias_first) tile_prefetch(out, stride, TILE_ROWS, TILE_VECTORS);
-    if (addend && whole) tile_prefetch(addend, job->tail.addend_stride, TILE_ROWS, TILE_VECTORS);
-    const size_t chain = taps > 1 ? sdx_chain_taps(depth) : 1;
-    size_t pieces = chain; /* until the chain ends */
+    size_t pieces = run->chain; /* until the chain ends */
     for (size_t t = 0; t < taps; t++) {
         for (size_t from = 0; from < depth; from += SDX_CHAIN) {
             const size_t count = depth - from < SDX_CHAIN ? depth - from : SDX_CHAIN;
@@ -71,56 +68,72 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, size_t firs
                     }
                 before = totals;
                 before_step = TILE_VECTORS * VL;
-                pieces = chain - 1;
+                pieces = run->chain - 1;
             }
-#pragma GCC unroll 4
-            for (size_t k = 0; k < count; k++) {
-                vf column[TILE_VECTORS];
-                SIMD_UNROLL
-                for (size_t v = 0; v < TILE_VECTORS; v++) column[v] = vf_load(b + TILE_AT(v));
-                SIMD_UNROLL
-                for (size_t i = 0; i < TILE_ROWS; i++) {
-                    const vf x = vf_broadcast(a[i] + k);
-                    SIMD_UNROLL
-                    for (size_t v = 0; v < TILE_VECTORS; v++)
-                        sum[i][v] = vf_fma(x, column[v], sum[i][v]);
+            for (size_t k0 = 0; k0 < count; k0 += TILE_FETCH) {
+                const size_t some = count - k0 < TILE_FETCH ? count - k0 : TILE_FETCH;
+                if (!TILE_EACH_ROW) {
+                    for (size_t at = 0; at < fetch; at += LINE * sizeof(float)) {
+                        __builtin_prefetch(next + at, 0, 2);
+#if TILE_VECTORS == 4
+                        __builtin_prefetch(next + pair * sizeof(float) + at, 0, 2);
+#endif
+                    }
+                    next += fetch;
                 }
-                SIMD_UNROLL
-                for (size_t v = 0; v < TILE_VECTORS; v++)
-                    if (v * VL % LINE == 0)
-                        __builtin_prefetch(next + TILE_AT(v) * sizeof(float), 0, 2);
-                next += step;
-                b += TILE_STEP;
+#pragma GCC unroll 4
+                for (size_t k = k0; k < k0 + some; k++) {
+                    vf column[TILE_VECTORS];
+                    SIMD_UNROLL
+                    for (size_t v = 0; v < TILE_VECTORS; v++) column[v] = vf_load(b + TILE_AT(v));
+                    SIMD_UNROLL
+                    for (size_t i = 0; i < TILE_ROWS; i++) {
+                        const vf x = vf_broadcast(a[i] + k);
+                        SIMD_UNROLL
+                        for (size_t v = 0; v < TILE_VECTORS; v++)
+                            sum[i][v] = vf_fma(x, column[v], sum[i][v]);
+                    }
+                    if (TILE_EACH_ROW) {
+                        SIMD_UNROLL
+                        for (size_t v = 0; v < TILE_VECTORS; v++)
+                            __builtin_prefetch(next + TILE_AT(v) * sizeof(float), 0, 2);
+                        next += fetch;
+                    }
+                    b += TILE_STEP;
+                }
             }
         }
     }
+    run->next = next;
     TILE_ADD_BEFORE
-    if (!whole) {
+    if (!run->whole) {
         SIMD_UNROLL
         for (size_t i = 0; i < TILE_ROWS; i++)
             SIMD_UNROLL
             for (size_t v = 0; v < TILE_VECTORS; v++)
                 vf_store(totals + (i * TILE_VECTORS + v) * VL, sum[i][v]);
-        store_part(job, addend, out, TILE_ROWS, TILE_VECTORS, totals);
+        store_part(job, run->addend, out, TILE_ROWS, TILE_VECTORS, totals);
         return;
     }
-    if (addend)
+    if (run->addend)
         SIMD_UNROLL
         for (size_t i = 0; i < TILE_ROWS; i++)
             SIMD_UNROLL
             for (size_t v = 0; v < TILE_VECTORS; v++)
-                sum[i][v] += vf_load(addend + i * job->tail.addend_stride + v * VL);
-    if (job->finish && job->tail.act == SDX_ACT_CLIP) {
-        const vf low = vf_set1(job->tail.a), high = vf_set1(job->tail.b);
+                sum[i][v] += vf_load(run->addend + i * job->tail.addend_stride + v * VL);
+    if (run->low) {
+        const vf low = vf_set1(job->tail.a);
         SIMD_UNROLL
         for (size_t i = 0; i < TILE_ROWS; i++)
             SIMD_UNROLL
             for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vf_max(low, sum[i][v]);
-        if (job->tail.b < __builtin_inff()) /* else it would change nothing: Relu */
+    }
+    if (run->high) {
+        const vf high = vf_set1(job->tail.b);
+        SIMD_UNROLL
+        for (size_t i = 0; i < TILE_ROWS; i++)
             SIMD_UNROLL
-            for (size_t i = 0; i < TILE_ROWS; i++)
-                SIMD_UNROLL
-                for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vf_min(high, sum[i][v]);
+            for (size_t v = 0; v < TILE_VECTORS; v++) sum[i][v] = vf_min(high, sum[i][v]);
     }
     SIMD_UNROLL
     for (size_t i = 0; i < TILE_ROWS; i++)
