@@ -169,13 +169,16 @@ static: setup-build
 	@tests/build/static.sh $(CURDIR)/build/static $(CURDIR)/build/reference/squeezenet1_1 || (($$? == 77))
 	@ls -l build/static/sardonyx
 
-# Libraries and programs that have the operators of these models and no others; docs/small-targets.md.
+# Libraries and programs that have what these models need and nothing else (SARDONYX_LEVELS=all: at optimisation
+# levels below 3, too); docs/small-targets.md.
 SARDONYX_OPS ?=
 SARDONYX_ISA ?=
+SARDONYX_LEVELS ?=
 small: build
 	@test -n '$(SARDONYX_OPS)' || { echo "make small: SARDONYX_OPS='a.onnx b.onnx' names no model" >&2; exit 2; }
 	@mkdir -p build/small
-	@build/sardonyx ops --used $(SARDONYX_OPS) > build/small/ops.txt
+	@SARDONYX_CPU='$(firstword $(subst ;, ,$(SARDONYX_ISA)))' build/sardonyx ops --used \
+		$(if $(filter all,$(SARDONYX_LEVELS)),--all-levels) $(SARDONYX_OPS) > build/small/ops.txt
 	@cmake -S . -B build/small -G Ninja -DCMAKE_BUILD_TYPE=MinSizeRel -DSARDONYX_TESTS=OFF \
 		-DSARDONYX_OPS=$(CURDIR)/build/small/ops.txt -DSARDONYX_ISA='$(SARDONYX_ISA)' \
 		-DSARDONYX_PCRE2=OFF -DSARDONYX_IMAGE=OFF -DSARDONYX_CJSON=OFF --log-level=WARNING > /dev/null

@@ -6,14 +6,16 @@
 
 static const char help[] =
     "usage: sardonyx ops [--filter TEXT] [--json]\n"
-    "       sardonyx ops --used MODEL..\n\n"
+    "       sardonyx ops --used [--all-levels] MODEL..\n\n"
     "Lists the supported operators: domain, name, opset versions (from-to; open where the newest\n"
     "known counts), and the element types of the first input. Where this build lacks a library that an\n"
     "operator uses, its line ends with [built without NAME].\n\n"
     "  --filter TEXT  only operators whose name contains TEXT, in upper or lower case\n"
     "  --json         as JSON: the types of each input; the last list serves all further ones\n\n"
     "  --used         a list of what the models need: operators of their files and those that passes\n"
-    "                 make of them, and the passes; for a build with these alone (`make small`)\n\n"
+    "                 make of them, which of them run, the passes, and other parts of the library; for a\n"
+    "                 build with these alone (`make small`)\n"
+    "  --all-levels   what programs of all optimisation levels need, not that of level 3 alone\n\n"
     "Exit code 1 if there is no such operator.\n\n"
     "example: sardonyx ops --filter pool\n";
 
@@ -89,12 +91,12 @@ static int list(const char *filter, bool as_json) {
 
 #define MOST_PASSES 64 /* more than passes.def has */
 
-/* Makes programs of a model at every level; notes which passes changed something. */
-static int use_model(const char *path, const char **changed) {
+/* Makes programs of a model from the lowest level on; notes which passes changed something. */
+static int use_model(const char *path, int lowest, const char **changed) {
     sdx_error error = {0};
     sdx_model *model = NULL;
     sdx_status status = sdx_model_load_file(path, NULL, &model, &error);
-    for (int level = 1; level <= 3 && status == SDX_STATUS_OK; level++) {
+    for (int level = lowest; level <= 3 && status == SDX_STATUS_OK; level++) {
         sdx_program_options options = {.struct_size = sizeof options, .optimize = level};
         sdx_program *program = NULL;
         status = sdx_program_create(model, &options, &program, &error);
@@ -109,35 +111,40 @@ static int use_model(const char *path, const char **changed) {
     return status == SDX_STATUS_OK ? EXIT_OK : report_error(path, &error);
 }
 
-/* Lines "DOMAIN NAME FIRST_VERSION" and "pass NAME", as CMakeLists.txt reads them. */
-static int list_used(const text_list *models) {
+/* Lines "DOMAIN NAME FIRST_VERSION", "body" and the same, "pass NAME" and "part NAME", as
+ * tools/select_ops.cmake reads them. */
+static int list_used(const text_list *models, int lowest) {
     const char *changed[MOST_PASSES] = {0};
     for (size_t i = 0; i < models->count; i++) {
-        int code = use_model(models->items[i], changed);
+        int code = use_model(models->items[i], lowest, changed);
         if (code != EXIT_OK) return code;
     }
     sdx_op_info info = {.struct_size = sizeof info};
     for (size_t i = 0; sdx_op_used(i, &info) == SDX_STATUS_OK; i++)
         printf("%s %s %d\n", info.domain, info.name, info.first_version);
+    for (size_t i = 0; sdx_op_used(i, &info) == SDX_STATUS_OK; i++)
+        if (info.runs) printf("body %s %s %d\n", info.domain, info.name, info.first_version);
     for (size_t i = 0; i < MOST_PASSES; i++)
         if (changed[i]) printf("pass %s\n", changed[i]);
+    for (size_t i = 0; sdx_part_used(i); i++) printf("part %s\n", sdx_part_used(i));
     return EXIT_OK;
 }
 
 static int run(int argc, char **argv) {
     const char *filter = "";
-    bool as_json = false, used = false;
+    bool as_json = false, used = false, all_levels = false;
     text_list extra = {0};
     const option options[] = {{.name = "--filter", .kind = OPTION_TEXT, .to = &filter},
                               {.name = "--json", .kind = OPTION_FLAG, .to = &as_json},
-                              {.name = "--used", .kind = OPTION_FLAG, .to = &used}};
+                              {.name = "--used", .kind = OPTION_FLAG, .to = &used},
+                              {.name = "--all-levels", .kind = OPTION_FLAG, .to = &all_levels}};
     int code = EXIT_USAGE;
     if (!parse_arguments(&cmd_ops, argc, argv, options, sizeof options / sizeof *options, &extra)) {
         /* said already */
     } else if (used && !extra.count) {
         usage_error(&cmd_ops, "--used needs models");
     } else if (used) {
-        code = list_used(&extra);
+        code = list_used(&extra, all_levels ? 0 : 3);
     } else if (extra.count) {
         usage_error(&cmd_ops, "'%s' was not expected", extra.items[0]);
     } else {

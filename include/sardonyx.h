@@ -728,6 +728,7 @@ typedef struct sdx_op_info {
     size_t struct_size;
     const char *domain, *name;
     int first_version, last_version; /* of the opset; last 0: the newest known */
+    bool runs; /* of sdx_op_used: a program of this process has a step of it, or has computed constants by it */
 } sdx_op_info;
 SDX_API size_t sdx_op_count(void);
 SDX_API sdx_status sdx_op_get_info(size_t index, sdx_op_info *info);
@@ -739,6 +740,9 @@ SDX_API const char *sdx_op_lacks(size_t index, size_t i);
 /* The index-th of the operators that this process has looked up so far, in model files or for passes (domain
  * "sardonyx"): what a build for these models alone needs. SDX_STATUS_INVALID_ARGUMENT past the end. */
 SDX_API sdx_status sdx_op_used(size_t index, sdx_op_info *info);
+/* The index-th of the other parts of the library that such a build may lack and this process has used so far:
+ * "packed_files", "conv_depthwise" and the like; NULL past the end. */
+SDX_API const char *sdx_part_used(size_t index);
 
 #ifdef __cplusplus
 }

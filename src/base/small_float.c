@@ -228,8 +228,12 @@ static bool has_f16c(void) {
     int answer = atomic_load_explicit(&known, memory_order_relaxed);
     if (answer == 0) {
         unsigned a, b, c = 0, d;
-        bool has = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0 &&
-                   __builtin_cpu_supports("avx");
+        const unsigned wanted = bit_F16C | bit_AVX | bit_OSXSAVE;
+        bool has = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & wanted) == wanted;
+        if (has) { /* and the system saves vectors of 256 bits */
+            __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+            has = (a & 6u) == 6u;
+        }
         answer = has ? 1 : 2;
         atomic_store_explicit(&known, answer, memory_order_relaxed);
     }

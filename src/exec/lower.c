@@ -175,6 +175,11 @@ static sdx_status make_block(sdx_lowering *l, sdx_id graph_id) {
             return sdx_fail(l->error, SDX_STATUS_UNSUPPORTED,
                             "node '%.64s': operator %.64s is not supported", node->name,
                             node->op_type);
+        if (!sdx_op_runs(node->op))
+            return sdx_fail(l->error, SDX_STATUS_UNSUPPORTED,
+                            "node '%.64s': running %.64s is " SDX_NOT_IN_BUILD
+                            "; at optimisation level %d they have no such step",
+                            node->name, node->op_type, program->optimize);
         sdx_step *step = &block->steps[block->step_count++];
         *step = (sdx_step){.node = node, .id = id, .scratch = SDX_NONE,
                            .fixed = step_is_fixed(l, node), .edges = program->edge_count};

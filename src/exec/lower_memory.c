@@ -279,7 +279,7 @@ sdx_status sdx_lower_memory(sdx_lowering *l) {
     sdx_sample samples[SDX_SAMPLES];
     uint32_t sample_count;
     sdx_storages storages;
-    bool stored = sdx_stored_has_plan(l->program), placed = false;
+    bool stored = SDX_HAS(packed_files) && sdx_stored_has_plan(l->program), placed = false;
     if (!(l->program->levers & SDX_MEMORY_NO_IN_PLACE)) sdx_storages_foresee(l);
     sdx_find_lifetimes(l, 0);
     if (!stored) {

@@ -55,10 +55,10 @@ static sdx_status pack_step(sdx_lowering *l, sdx_step *step, sdx_arena *temp, sd
     const sdx_source_end read = {forget_pages, (void *)(uintptr_t)program->model};
     sdx_pack pack = {.module = l->module, .node = node, .def = node->op->def,
                      .params = node->params, .optimize = program->optimize,
-                     .arena = &program->arena, .temp = temp, .threads = pool, .pages = pages,
-                     .read = &read, .error = l->error, .stored = blob_of(program->model->stored, step->id)};
+                     .arena = &program->arena, .temp = temp, .threads = pool, .pages = pages, .read = &read,
+                     .error = l->error, .stored = blob_of(sdx_stored_of(program->model), step->id)};
     sdx_status status = SDX_STATUS_OK;
-    if (program->model->stored) status = check_set(l, node);
+    if (sdx_stored_of(program->model)) status = check_set(l, node);
     if (status == SDX_STATUS_OK) status = node->op->def->pack(&pack);
     if (status == SDX_STATUS_OK && pack.filled && pack.used != pack.stored->size)
         status = sdx_fail(l->error, SDX_STATUS_BAD_MODEL,
@@ -95,7 +95,7 @@ static size_t bytes_to_pack(const sdx_lowering *l) {
             sdx_pack pack = {.module = l->module, .node = step->node, .def = step->node->op->def,
                              .params = step->node->params, .optimize = l->program->optimize,
                              .arena = &temp, .temp = &temp, .measuring = true, .error = &error,
-                             .stored = blob_of(l->program->model->stored, step->id)};
+                             .stored = blob_of(sdx_stored_of(l->program->model), step->id)};
             bool fits = pack.def->pack(&pack) == SDX_STATUS_OK &&
                         sdx_size_add(bytes, pack.bytes, &bytes);
             sdx_arena_free(&temp);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parts.h"
 #include "exec/stored.h"
 #include "kernels/kernels.h"
 #include "onnx/loader.h"
@@ -53,10 +54,12 @@ static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options
     SDX_TRY(sdx_module_create(model->allocator, options->limits,
                               model->log.write ? &model->log : NULL, &model->module, error));
     if (sdx_is_packed(bytes.data, bytes.size)) {
+        SDX_TRY(SDX_NEED(packed_files, error));
         bool verify = (options->flags & SDX_LOAD_VERIFY) != 0;
         SDX_TRY(sdx_packed_load(model, bytes.data, bytes.size, verify, error));
         model->file_bytes = bytes.size;
     } else {
+        SDX_TRY(SDX_NEED(onnx_files, error));
         SDX_TRY(sdx_external_create(model->allocator, root, copy, &model->external, error));
         SDX_TRY(sdx_onnx_load(bytes, model->external, model->module, error));
         model->file_bytes = bytes.size + sdx_external_bytes(model->external);

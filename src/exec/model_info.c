@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/parts.h"
 #include "exec/stored.h"
 #include "ops/resolve.h"
 
@@ -269,7 +270,8 @@ static void describe_op(const sdx_op *op, sdx_op_info *info) {
                         .domain = sdx_domain_shown(op->domain),
                         .name = op->name,
                         .first_version = op->first,
-                        .last_version = op->last};
+                        .last_version = op->last,
+                        .runs = sdx_op_has_run(op)};
     copy_out(info, &full, info->struct_size, sizeof full);
 }
 
@@ -285,6 +287,8 @@ sdx_status sdx_op_used(size_t index, sdx_op_info *info) {
     describe_op(op, info);
     return SDX_STATUS_OK;
 }
+
+const char *sdx_part_used(size_t index) { return sdx_part_noted(index); }
 
 bool sdx_op_takes(size_t index, size_t input, sdx_dtype dtype) {
     if (index >= sdx_ops_count || input > UINT16_MAX) return false;

@@ -45,9 +45,9 @@ static sdx_status make_module(sdx_program *program, const sdx_program_options *o
                            error));
     SDX_TRY(sdx_bind_names(from->pool, options->expected, options->expected_count, expected,
                            error));
-    const sdx_stored *stored = program->model->stored;
+    const sdx_stored *stored = sdx_stored_of(program->model);
     if (stored) SDX_TRY(sdx_stored_slices(program, program->fixed, error));
-    else SDX_TRY(sdx_slice_find(program, program->fixed, error));
+    else if (SDX_HAS(onnx_files)) SDX_TRY(sdx_slice_find(program, program->fixed, error));
     if (program->slice.symbol != SIZE_MAX) {
         /* Open, so that it can be a slice's; runs compare the whole with slice.fixed. */
         program->fixed[program->slice.symbol] = -1;
@@ -66,7 +66,7 @@ static sdx_status make_module(sdx_program *program, const sdx_program_options *o
     if (!program->pass_changes) return sdx_fail_memory(error, 0, "the program");
     if (stored)
         memcpy(program->pass_changes, stored->pass_changes, sdx_passes_count * sizeof(uint32_t));
-    else
+    else if (SDX_HAS(onnx_files))
         SDX_TRY(sdx_passes_run(program->module, program->optimize, program->kernels,
                                program->pass_changes, error));
     SDX_TRY(list_nodes(program, error));

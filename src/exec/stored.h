@@ -5,6 +5,7 @@
 #ifndef SDX_EXEC_STORED_H
 #define SDX_EXEC_STORED_H
 
+#include "base/kept.h"
 #include "exec/model.h"
 #include "exec/program.h"
 
@@ -41,6 +42,10 @@ struct sdx_stored {
     uint64_t data_begin, data_end; /* of the file: where those and the constants lie */
 };
 
+/* What the model's file stored, or NULL; a constant NULL where this build reads no such files. */
+static inline const sdx_stored *sdx_stored_of(const sdx_model *model) {
+    return SDX_HAS(packed_files) ? model->stored : NULL;
+}
 /* The names of the sets, "avx2 and avx512", into buffer. */
 const char *sdx_stored_sets_text(const sdx_stored *stored, char *buffer, size_t size);
 /* Takes the slices that were found when the model was packed. */

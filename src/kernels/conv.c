@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/parts.h"
 #include "kernels/conv_ways.h"
 
 static bool is_depthwise(const sdx_conv_shape *s) {
@@ -63,6 +64,16 @@ sdx_conv_way sdx_conv_choose(const sdx_conv_shape *s, size_t tile) {
     return best;
 }
 
+sdx_status sdx_conv_need(sdx_conv_way way, sdx_error *error) {
+    switch (way) {
+    case SDX_CONV_ROWS: return sdx_part_need(SDX_PART_conv_rows, error);
+    case SDX_CONV_DEPTHWISE: return sdx_part_need(SDX_PART_conv_depthwise, error);
+    case SDX_CONV_WINOGRAD_2:
+    case SDX_CONV_WINOGRAD_4: return sdx_part_need(SDX_PART_conv_winograd, error);
+    default: return SDX_STATUS_OK;
+    }
+}
+
 const char *sdx_conv_way_name(sdx_conv_way way) {
     static const char *const names[] = {"tiles", "rows", "depthwise", "winograd 2x2",
                                         "winograd 4x4"};
@@ -86,7 +97,9 @@ size_t sdx_conv_packed_size(const sdx_conv_shape *s, sdx_conv_way way) {
     size_t lanes = sdx_kernels_get()->lanes, weights, points, size;
     if (way == SDX_CONV_DEPTHWISE)
         return sdx_size_mul(s->kernel_h * s->kernel_w + 1, s->channels, &size) ? size : SIZE_MAX;
-    size_t width = sdx_conv_tiles_layout(s, lanes).width;
+    sdx_conv_tiles_pack layout = sdx_conv_tiles_layout(s, lanes);
+    size_t width = layout.width;
+    if (layout.panels.vectors == 1) sdx_part_take(SDX_PART_narrow_tiles);
     points = way == SDX_CONV_WINOGRAD_2   ? 16
              : way == SDX_CONV_WINOGRAD_4 ? 36
                                           : s->kernel_h * s->kernel_w;
@@ -174,7 +187,8 @@ void sdx_conv_pack_large(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_w
     case SDX_CONV_DEPTHWISE: pack_depthwise(&job); return;
     case SDX_CONV_WINOGRAD_2:
     case SDX_CONV_WINOGRAD_4:
-        sdx_winograd_pack(pool, shape, way, weights, bias, packed, end);
+        if (SDX_HAS(conv_winograd))
+            sdx_winograd_pack(pool, shape, way, weights, bias, packed, end);
         return;
     default: break;
     }
@@ -193,7 +207,8 @@ size_t sdx_conv_scratch_size(const sdx_conv_shape *shape, sdx_conv_way way) {
     switch (way) {
     case SDX_CONV_ROWS: return sdx_conv_rows_scratch(shape);
     case SDX_CONV_WINOGRAD_2:
-    case SDX_CONV_WINOGRAD_4: return sdx_winograd_scratch(shape, way);
+    case SDX_CONV_WINOGRAD_4:
+        return SDX_HAS(conv_winograd) ? sdx_winograd_scratch(shape, way) : 0;
     default: return 0;
     }
 }
@@ -203,12 +218,17 @@ void sdx_conv_run_packed(sdx_pool *pool, const sdx_conv_shape *shape, sdx_conv_w
                          float *scratch) {
     if (!shape->batch || !shape->out_h || !shape->out_w || !shape->maps) return;
     switch (way) {
-    case SDX_CONV_DEPTHWISE: sdx_conv_depthwise(pool, shape, packed, x, out, tail); break;
+    case SDX_CONV_DEPTHWISE:
+        if (SDX_HAS(conv_depthwise)) sdx_conv_depthwise(pool, shape, packed, x, out, tail);
+        break;
     case SDX_CONV_WINOGRAD_2:
     case SDX_CONV_WINOGRAD_4:
-        sdx_winograd_run(pool, shape, way, packed, x, out, tail, scratch);
+        if (SDX_HAS(conv_winograd))
+            sdx_winograd_run(pool, shape, way, packed, x, out, tail, scratch);
         break;
-    case SDX_CONV_ROWS: sdx_conv_rows(pool, shape, packed, x, out, tail, scratch); break;
+    case SDX_CONV_ROWS:
+        if (SDX_HAS(conv_rows)) sdx_conv_rows(pool, shape, packed, x, out, tail, scratch);
+        break;
     default: sdx_conv_tiles(pool, shape, packed, x, out, tail); break;
     }
 }

@@ -39,6 +39,8 @@ sdx_conv_way sdx_conv_choose(const sdx_conv_shape *shape, size_t tile);
 /* What a convolution that Winograd's ways can do takes by TILES or by one of them: only which is less, and
  * by how much beside others, means anything. */
 double sdx_conv_cost(const sdx_conv_shape *shape, sdx_conv_way way);
+/* Fails where this build lacks the way. */
+sdx_status sdx_conv_need(sdx_conv_way way, sdx_error *error);
 const char *sdx_conv_way_name(sdx_conv_way way);
 
 /* Floats of the packed weights and bias; SIZE_MAX: more than can be. */

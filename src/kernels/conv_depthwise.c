@@ -49,7 +49,7 @@ static void one_band(const rows_job *j, size_t row, size_t count, const sdx_conv
                          .out = j->out + (row - j->first) * line + c,
                          .addend = j->tail->addend ? j->tail->addend + row * line + c : NULL,
                          .sums = sums, .act = j->tail->act, .a = j->tail->a, .b = j->tail->b};
-    sdx_kernels_get()->f32_depthwise(&job);
+    SDX_KERNEL_OF(sdx_kernels_get(), f32_depthwise)(&job);
 }
 
 /* Bands of about the same height: each begins by loading the weights. */

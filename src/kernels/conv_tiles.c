@@ -133,7 +133,7 @@ static void pad_row(const padding *p, size_t row) {
         memcpy(to, p->x + y * s->in_w * c, inner * c * sizeof *to);
     } else if (c == 3) {
         const float *a = p->x + y * s->in_w, *b = a + s->in_h * s->in_w, *d = b + s->in_h * s->in_w;
-        sdx_kernels_get()->f32_interleave_3(a, b, d, to, inner);
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_interleave_3)(a, b, d, to, inner);
     } else {
         for (size_t k = 0; k < c; k++) {
             const float *from = p->x + (k * s->in_h + y) * s->in_w;

@@ -232,7 +232,7 @@ static void run_panel(const plan *p, const class_job *c, const sdx_tiles *job, s
         tiles.out = p->out + to * s->maps + column;
         if (p->tail->addend)
             tiles.tail.addend = p->tail->addend + to * p->tail->addend_stride + column;
-        p->kernels->f32_tiles(&tiles);
+        SDX_KERNEL_OF(p->kernels, f32_tiles)(&tiles);
         done += tiles.row_count;
     }
 }

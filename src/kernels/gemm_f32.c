@@ -56,7 +56,7 @@ static void copy_matrix(const sdx_kernels *kernels, sdx_f32_matrix from, size_t 
         for (size_t r = 0; r < rows; r++)
             memcpy(to + r * step, from.data + r * from.row, columns * sizeof *to);
     } else if (from.row == 1) {
-        kernels->f32_transpose(from.data, (ptrdiff_t)from.col, to, (ptrdiff_t)step, columns, rows);
+        SDX_KERNEL_OF(kernels, f32_transpose)(from.data, (ptrdiff_t)from.col, to, (ptrdiff_t)step, columns, rows);
     } else {
         for (size_t r = 0; r < rows; r++)
             for (size_t c = 0; c < columns; c++)
@@ -158,7 +158,7 @@ static void tiles_body(void *arg, size_t begin, size_t end) {
                                      .out = j->c + first * j->ldc + at,
                                      .out_stride = j->ldc,
                                      .add = j->accumulate};
-            j->kernels->f32_tiles(&tiles);
+            SDX_KERNEL_OF(j->kernels, f32_tiles)(&tiles);
         }
     }
 }
@@ -233,7 +233,7 @@ static void stream_body(void *arg, size_t begin, size_t end) {
         const size_t at = s * j->strip, n = min_size(j->n - at, j->strip);
         for (size_t i = 0; i < j->m && !j->accumulate; i++)
             memset(j->c + i * j->ldc + at, 0, n * sizeof(float));
-        j->kernels->f32_stream_rows(j->a.data, j->a.row, j->b.data + at, j->b.row, j->c + at,
+        SDX_KERNEL_OF(j->kernels, f32_stream_rows)(j->a.data, j->a.row, j->b.data + at, j->b.row, j->c + at,
                                     j->ldc, j->m, n, j->k);
     }
 }
@@ -249,7 +249,7 @@ static void dots_body(void *arg, size_t begin, size_t end) {
                                    .b_rows = last - first, .depth = j->k,
                                    .c = j->c + first * j->column, .c_row = j->ldc,
                                    .c_column = j->column, .add = j->accumulate};
-    j->kernels->f32_dots(&dots);
+    SDX_KERNEL_OF(j->kernels, f32_dots)(&dots);
 }
 
 /* A strip of C stays in a near cache while rows of B stream by; of a single row it may be long, for long

@@ -2,6 +2,9 @@
  * system saves the registers of, and the environment does not forbid. */
 #include "kernels/kernels.h"
 
+#if SDX_SET_AVX2 || SDX_SET_AVX512
+#include <cpuid.h>
+#endif
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +23,44 @@ static bool has_neon(void) {
 }
 #endif
 
-/* The sets of this build, from plain to best, that the machine can run. __builtin_cpu_supports asks CPUID
- * and XGETBV: what the system does not save does not count. */
+#if SDX_SET_AVX2 || SDX_SET_AVX512
+/* What the processor has of the bits that are asked for here, as CPUID tells it, and the system saves the
+ * registers of, as XGETBV does. (The compiler's own question knows all processors by name: 5 kB.) */
+typedef struct machine {
+    uint32_t ecx1, ebx7; /* of leaves 1 and 7 */
+    uint32_t saved;      /* of XCR0 */
+} machine;
+
+static machine ask_machine(void) {
+    machine m = {0};
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return m;
+    m.ecx1 = c;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) m.ebx7 = b;
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    m.saved = low;
+    return m;
+}
+
+#define SAVED_256 0x06u /* vectors of 128 and 256 bits */
+#define SAVED_512 0xe6u /* and masks, upper halves, registers 16 to 31 */
+
+static bool has_all(uint32_t bits, uint32_t wanted) { return (bits & wanted) == wanted; }
+
+static bool has_avx2(const machine *m) {
+    return has_all(m->saved, SAVED_256) && has_all(m->ecx1, bit_AVX | bit_FMA) &&
+           has_all(m->ebx7, bit_AVX2);
+}
+#endif
+#if SDX_SET_AVX512
+static bool has_avx512(const machine *m) {
+    return has_avx2(m) && has_all(m->saved, SAVED_512) &&
+           has_all(m->ebx7, bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ);
+}
+#endif
+
+/* The sets of this build, from plain to best, that the machine can run. */
 static size_t list_sets(const sdx_kernels *sets[MOST_SETS]) {
     size_t count = 0;
     memset(sets, 0, MOST_SETS * sizeof *sets);
@@ -29,16 +68,13 @@ static size_t list_sets(const sdx_kernels *sets[MOST_SETS]) {
     sets[count++] = &sdx_kernels_base;
 #endif
 #if SDX_SET_AVX2 || SDX_SET_AVX512
-    __builtin_cpu_init();
+    const machine m = ask_machine();
 #endif
 #if SDX_SET_AVX2
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        sets[count++] = &sdx_kernels_avx2;
+    if (has_avx2(&m)) sets[count++] = &sdx_kernels_avx2;
 #endif
 #if SDX_SET_AVX512
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        sets[count++] = &sdx_kernels_avx512;
+    if (has_avx512(&m)) sets[count++] = &sdx_kernels_avx512;
 #endif
 #if SDX_SET_NEON && defined(__arm__)
     if (has_neon()) sets[count++] = &sdx_kernels_neon;

@@ -16,10 +16,22 @@ typedef struct sdx_kernels {
     size_t lanes; /* floats of a vector */
     bool pairs;   /* tiles take two panels at a time (sdx_tiles.pair) */
     const struct sdx_kernels *half; /* of half as many lanes, for narrow matrices; NULL: none */
+#if !SDX_ONE_SET
 #define SDX_KERNEL(name, parameters) void (*name) parameters;
 #include "kernels/kernels.def"
 #undef SDX_KERNEL
+#endif
 } sdx_kernels;
+
+/* How kernels are called: by the table; or by name in a build for certain models and one instruction set, so
+ * that the linker finds those that nothing calls. */
+#if SDX_ONE_SET
+#define SDX_ONE_JOIN_(name, isa)     sdx_##name##_##isa
+#define SDX_ONE_JOIN(name, isa)      SDX_ONE_JOIN_(name, isa)
+#define SDX_KERNEL_OF(kernels, name) ((void)(kernels), SDX_ONE_JOIN(name, SDX_ONE_NAME))
+#else
+#define SDX_KERNEL_OF(kernels, name) ((kernels)->name)
+#endif
 
 /* Each instruction set that this build has. */
 #define SDX_ISA_LIST(isa)                                                                         \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/parts.h"
 #include "kernels/product.h"
 
 #define SCALE_FLOATS ((size_t)16 << 10) /* of a thread's share: about 2 us */
@@ -24,6 +25,7 @@ sdx_panels sdx_matrix_panels(size_t columns) {
 
 size_t sdx_matrix_packed_size(size_t depth, size_t columns) {
     sdx_panels panels = sdx_matrix_panels(columns);
+    if (panels.vectors == 1) sdx_part_take(SDX_PART_narrow_tiles);
     size_t size;
     bool fits = sdx_size_mul(depth, sdx_panels_width(&panels), &size) &&
                 sdx_size_add(size, sdx_panels_width(&panels), &size);
@@ -107,7 +109,7 @@ static void scale_rows(void *arg, size_t begin, size_t end) {
     for (size_t p = 0; p < j->panels.count; p++) {
         size_t width = sdx_panel_vectors(&j->panels, p) * j->panels.lanes;
         size_t at = sdx_panel_first(&j->panels, p) * j->depth + begin * width;
-        sdx_kernels_get()->f32_binary(&(sdx_f32_pairs){
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_binary)(&(sdx_f32_pairs){
             .operator = SDX_F32_MUL, .a = j->packed + at, .b = j->factors + begin, .out = j->to + at,
             .rows = end - begin, .n = width, .a_row = width, .b_row = 1, .out_row = width,
             .a_step = true});

@@ -39,7 +39,7 @@ void sdx_lines_turn(const void *from, size_t step, size_t lines, size_t count, f
                 memcpy(copy[n], line, length * sizeof *to);
                 prefetch_behind(line + length * sizeof *to);
             }
-            kernels->f32_transpose(copy[0], STRETCH, to + begin * to_step + first,
+            SDX_KERNEL_OF(kernels, f32_transpose)(copy[0], STRETCH, to + begin * to_step + first,
                                    (ptrdiff_t)to_step, part, length);
         }
     }

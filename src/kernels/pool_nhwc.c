@@ -43,8 +43,8 @@ static void rows_body(void *arg, size_t begin, size_t end) {
                 taps.x = image + (size_t)(y0 * w->in[1] + x0) * channels;
             }
             taps.divisor = job->average ? (float)(rows * divisor(job, 1, ox)) : 0;
-            if (job->average) kernels->f32_pool_average(&taps);
-            else kernels->f32_pool_max(&taps);
+            if (job->average) SDX_KERNEL_OF(kernels, f32_pool_average)(&taps);
+            else SDX_KERNEL_OF(kernels, f32_pool_max)(&taps);
         }
     }
 }
@@ -73,7 +73,7 @@ static void mean_body(void *arg, size_t begin, size_t end) {
     for (size_t s = begin; s < end; s++) {
         const size_t image = s / job->strips, first = s % job->strips * STRIP;
         const size_t n = job->channels - first < STRIP ? job->channels - first : STRIP;
-        sdx_kernels_get()->f32_column_sums(job->x + image * job->pixels * job->channels + first,
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_column_sums)(job->x + image * job->pixels * job->channels + first,
                                            job->pixels, job->channels, n, sums);
         float *y = job->y + image * job->channels + first;
         for (size_t i = 0; i < n; i++) y[i] = (float)(sums[i] / (double)job->pixels);

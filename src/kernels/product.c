@@ -137,7 +137,7 @@ static size_t run_panel(const plan *p, sdx_tiles *job, size_t panel, size_t last
     if (count > 1) {
         size_t stride = 2 * panels->lanes * depth;
         tiles.columns = least(tiles.columns, count * 2 * panels->lanes);
-        p->kernels->f32_row_panels(&tiles, count, stride);
+        SDX_KERNEL_OF(p->kernels, f32_row_panels)(&tiles, count, stride);
         return count;
     }
     if (p->pairs && index + 1 < panels->count && panel + 1 < last &&
@@ -145,11 +145,11 @@ static size_t run_panel(const plan *p, sdx_tiles *job, size_t panel, size_t last
         tiles.pair = 2 * panels->lanes * depth;
         tiles.columns = 4 * panels->lanes;
         tiles.ahead = panel + 2 < last ? 2 * tiles.ahead : 0;
-        p->kernels->f32_tiles(&tiles);
+        SDX_KERNEL_OF(p->kernels, f32_tiles)(&tiles);
         return 2;
     }
     tiles.columns = least(tiles.columns, vectors * panels->lanes);
-    p->kernels->f32_tiles(&tiles);
+    SDX_KERNEL_OF(p->kernels, f32_tiles)(&tiles);
     return 1;
 }
 

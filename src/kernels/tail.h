@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "base/kept.h"
+
 typedef enum sdx_act {
     SDX_ACT_NONE = 0,
     SDX_ACT_CLIP,         /* to [a, b]; Relu is [0, inf] */
@@ -18,6 +20,12 @@ typedef enum sdx_act {
     SDX_ACT_GELU_TANH,
     SDX_ACT_COUNT
 } sdx_act;
+
+/* Whether this build has any that is more than a comparison. */
+#define SDX_HAS_ACTS                                                                              \
+    (SDX_HAS(act_leaky) || SDX_HAS(act_sigmoid) || SDX_HAS(act_swish) ||                          \
+     SDX_HAS(act_hard_sigmoid) || SDX_HAS(act_hard_swish) || SDX_HAS(act_tanh) ||                 \
+     SDX_HAS(act_gelu) || SDX_HAS(act_gelu_tanh))
 
 typedef struct sdx_tail {
     const float *bias;   /* by column, padded with zeros to whole panels; NULL: none */

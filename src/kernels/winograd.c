@@ -47,7 +47,7 @@ static void pack_maps(const pack_job *j, const char *from, size_t there, size_t 
         const sdx_winograd_weights job = {.from = turned, .to = to + c * width, .to_step = width,
                                           .stride = point_matrix(j->shape, &j->panels),
                                           .channels = count, .maps = maps};
-        sdx_kernels_get()->f32_winograd_weights(&job, j->edge);
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_winograd_weights)(&job, j->edge);
     }
 }
 
@@ -183,7 +183,7 @@ static void tiles_in(void *arg, size_t begin, size_t end) {
         list_pixels(w, &at, from);
         list_points(w, t, w->before, s->channels, to);
         const sdx_winograd_in job = {w->edge, at.rows, at.columns, from, to, s->channels};
-        w->kernels->f32_winograd_in(&job);
+        SDX_KERNEL_OF(w->kernels, f32_winograd_in)(&job);
     }
 }
 
@@ -213,7 +213,7 @@ static void products(void *arg, size_t begin, size_t end) {
                          .columns = least(w->panels.columns - first, vectors * w->panels.lanes),
                          .out = w->after + point * w->block * s->maps + column,
                          .out_stride = s->maps};
-        w->kernels->f32_tiles(&job);
+        SDX_KERNEL_OF(w->kernels, f32_tiles)(&job);
     }
 }
 
@@ -240,9 +240,9 @@ static void tiles_out(void *arg, size_t begin, size_t end) {
                                       .to = to, .addend = tail->addend ? addend : NULL,
                                       .bias = w->bias, .act = tail->act, .a = tail->a,
                                       .b = tail->b};
-        w->kernels->f32_winograd_out(&job);
-        for (size_t i = 0; tail->act > SDX_ACT_CLIP && i < rows * columns; i++)
-            w->kernels->f32_activate(to[i / columns * w->step + i % columns], s->maps, tail->act,
+        SDX_KERNEL_OF(w->kernels, f32_winograd_out)(&job);
+        for (size_t i = 0; SDX_HAS_ACTS && tail->act > SDX_ACT_CLIP && i < rows * columns; i++)
+            SDX_KERNEL_OF(w->kernels, f32_activate)(to[i / columns * w->step + i % columns], s->maps, tail->act,
                                      tail->a, tail->b);
     }
 }

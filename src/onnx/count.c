@@ -96,7 +96,7 @@ static uint64_t count_body(counter *c, sdx_pb_reader in, uint32_t node_field, ui
 }
 
 sdx_status sdx_check_expansion(sdx_loader *loader, const sdx_pb_reader *graph) {
-    if (loader->function_count == 0) return SDX_STATUS_OK;
+    if (!SDX_HAS(functions) || loader->function_count == 0) return SDX_STATUS_OK;
     counter c = {.loader = loader};
     uint64_t nodes = count_body(&c, *graph, GRAPH_NODE, 1);
     const sdx_limits *limits = &loader->module->limits;

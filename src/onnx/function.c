@@ -60,6 +60,7 @@ sdx_status sdx_load_functions(sdx_loader *loader, const sdx_pb_field *fields, si
     size_t functions = 0;
     for (size_t i = 0; i < count; i++) functions += fields[i].number == 25;
     if (!functions) return SDX_STATUS_OK;
+    SDX_TRY(SDX_NEED(functions, loader->error));
     loader->functions = sdx_arena_array(&loader->module->arena, functions, sizeof(sdx_function));
     if (!loader->functions) return sdx_load_no_memory(loader);
     for (size_t i = 0; i < count; i++) {
@@ -87,7 +88,7 @@ sdx_status sdx_load_functions(sdx_loader *loader, const sdx_pb_field *fields, si
 
 sdx_function *sdx_find_function(const sdx_loader *loader, sdx_span domain, sdx_span name,
                                 sdx_span overload) {
-    if (loader->function_count == 0) return NULL;
+    if (!SDX_HAS(functions) || loader->function_count == 0) return NULL;
     if (domain.size == 7 && memcmp(domain.data, "ai.onnx", 7) == 0) domain.size = 0;
     char buffer[3 * SDX_MOST_OP_NAME + 2];
     size_t size = domain.size + name.size + overload.size + 2;

@@ -4,6 +4,7 @@
 #define SDX_ONNX_LOADER_H
 
 #include "base/map.h"
+#include "base/parts.h"
 #include "graph/graph.h"
 #include "onnx/external.h"
 #include "proto/reader.h"

@@ -209,7 +209,7 @@ static sdx_status finish(sdx_loader *loader, sdx_pb_reader in, sdx_scope *scope,
     sdx_function *function =
         sdx_find_function(loader, parts->domain, parts->op_type, parts->overload);
     sdx_id next = (sdx_id)loader->module->nodes.count;
-    if (function) {
+    if (SDX_HAS(functions) && function) {
         SDX_TRY(read_attrs(loader, in, scope, next, node));
         return sdx_inline_call(loader, function, node, scope);
     }

@@ -56,6 +56,7 @@ static sdx_status flatten_indices(sdx_loader *loader, sdx_const *tensor, const s
 }
 
 sdx_status sdx_load_sparse(sdx_loader *loader, sdx_pb_reader in, const sdx_const **out) {
+    SDX_TRY(SDX_NEED(sparse_tensors, loader->error));
     const sdx_const *values = NULL, *indices = NULL;
     sdx_const *tensor = sdx_arena_alloc(&loader->module->arena, sizeof *tensor);
     int64_t *dims = sdx_arena_array(&loader->module->arena, SDX_MAX_RANK, sizeof *dims);

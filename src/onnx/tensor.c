@@ -315,6 +315,7 @@ static sdx_status take_raw(sdx_loader *loader, const tensor_parts *parts, sdx_co
                        out->name);
     sdx_span raw = parts->raw;
     if (parts->external) {
+        SDX_TRY(SDX_NEED(external_data, loader->error));
         sdx_external_request request = parts->request;
         request.position = parts->position;
         request.tensor = out->name;

@@ -24,6 +24,16 @@ static bool is_hyphenated(sdx_span text) {
     return hyphen && text.data[0] != '-' && text.data[text.size - 1] != '-';
 }
 
+/* "batch": letters, digits and underscores, no digit first. */
+static bool is_word(sdx_span text) {
+    for (size_t i = 0; i < text.size; i++) {
+        const uint8_t c = text.data[i];
+        bool letter = (c | 32) >= 'a' && (c | 32) <= 'z';
+        if (!letter && c != '_' && (i == 0 || c < '0' || c > '9')) return false;
+    }
+    return text.size > 0;
+}
+
 static sdx_status load_dim(sdx_loader *loader, sdx_pb_reader in, sdx_expr *out) {
     sdx_pb_field field;
     sdx_status status = SDX_STATUS_OK;
@@ -49,7 +59,9 @@ static sdx_status load_dim(sdx_loader *loader, sdx_pb_reader in, sdx_expr *out) 
             const char *text = (const char *)name.data;
             sdx_error ignored;
             sdx_error_clear(&ignored);
-            if (is_hyphenated(name) ||
+            bool formula = !is_word(name) && !is_hyphenated(name);
+            if (formula) SDX_TRY(SDX_NEED(dim_formulas, loader->error));
+            if (!formula ||
                 sdx_expr_parse(loader->module->pool, text, name.size, out, &ignored) !=
                     SDX_STATUS_OK ||
                 sdx_expr_is_unknown(*out))

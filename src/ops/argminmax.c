@@ -127,7 +127,7 @@ static const char arg_min_mark; /* aux of ArgMin: any address */
         .params_size = sizeof(arg_params),                                                        \
         .prepare = arg_prepare,                                                                   \
         .infer = arg_infer,                                                                       \
-        .run = arg_run,                                                                           \
+        .run = SDX_BODY(sdx_op_##name, arg_run),                                                  \
         .aux = mark,                                                                              \
     }
 ARG_DEF(arg_max, NULL);

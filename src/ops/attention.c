@@ -234,5 +234,5 @@ const sdx_op_def sdx_op_attention = {
     .params_size = sizeof(sdx_attention_params),
     .prepare = attention_prepare,
     .infer = attention_infer,
-    .run = sdx_attention_run,
+    .run = SDX_BODY(sdx_op_attention, sdx_attention_run),
 };

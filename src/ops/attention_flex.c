@@ -229,5 +229,5 @@ const sdx_op_def sdx_op_flex_attention = {
     .params_size = sizeof(flex_params),
     .prepare = flex_prepare,
     .infer = flex_infer,
-    .run = flex_run_op,
+    .run = SDX_BODY(sdx_op_flex_attention, flex_run_op),
 };

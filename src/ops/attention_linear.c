@@ -240,5 +240,5 @@ const sdx_op_def sdx_op_linear_attention = {
     .params_size = sizeof(linear_params),
     .prepare = linear_prepare,
     .infer = linear_infer,
-    .run = linear_run,
+    .run = SDX_BODY(sdx_op_linear_attention, linear_run),
 };

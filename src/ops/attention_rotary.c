@@ -158,5 +158,5 @@ const sdx_op_def sdx_op_rotary_embedding = {
     .params_size = sizeof(rotary_params),
     .prepare = rotary_prepare,
     .infer = rotary_infer,
-    .run = rotary_run,
+    .run = SDX_BODY(sdx_op_rotary_embedding, rotary_run),
 };

@@ -26,13 +26,13 @@ KERNEL(mul, f64, double, FLOAT64)
 SDX_EW_UNSIGNED(KERNEL, mul_wrap)
 
 static const sdx_binary_op add_op = {
-    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, add) SDX_EW_WRAPPING(add)}},
+    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_BODY, add) SDX_EW_WRAPPING(add)}},
     .content = sdx_inf_add};
 static const sdx_binary_op sub_op = {
-    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, sub) SDX_EW_WRAPPING(sub)}},
+    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_BODY, sub) SDX_EW_WRAPPING(sub)}},
     .content = sdx_inf_sub};
 static const sdx_binary_op mul_op = {
-    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, mul) SDX_EW_WRAPPING(mul_wrap)}},
+    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_BODY, mul) SDX_EW_WRAPPING(mul_wrap)}},
     .content = sdx_inf_mul};
 
 SDX_BINARY(add, SDX_T_NUMERIC, add_op);
@@ -66,7 +66,7 @@ static sdx_expr div_content(sdx_infer *inf, sdx_expr a, sdx_expr b) {
 }
 
 static const sdx_binary_op div_op = {
-    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, div) SDX_EW_UNSIGNED(SDX_EW_ENTRY, div)
+    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_BODY, div) SDX_EW_UNSIGNED(SDX_EW_ENTRY, div)
                            SDX_EW_SIGNED(SDX_EW_ENTRY, div_signed)}},
     .divides = true,
     .content = div_content};

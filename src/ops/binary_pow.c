@@ -95,4 +95,4 @@ const sdx_op_def sdx_op_pow = {.min_in = 2,
                                .params_size = sizeof(sdx_binary_params),
                                .prepare = sdx_binary_prepare,
                                .infer = pow_infer,
-                               .run = pow_run};
+                               .run = SDX_BODY(sdx_op_pow, pow_run)};

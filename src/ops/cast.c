@@ -138,7 +138,7 @@ static sdx_status cast_run(sdx_call *call) {
                                     .params_size = sizeof(cast_params),                           \
                                     .prepare = prepare_,                                          \
                                     .infer = cast_infer,                                          \
-                                    .run = cast_run}
+                                    .run = SDX_BODY(sdx_op_##id, cast_run)}
 CAST(cast, 1, cast_prepare);
 CAST(cast_like, 2, cast_like_prepare);
 
@@ -187,4 +187,4 @@ const sdx_op_def sdx_op_bit_cast = {.min_in = 1,
                                     .params_size = sizeof(cast_params),
                                     .prepare = bit_cast_prepare,
                                     .infer = bit_cast_infer,
-                                    .run = bit_cast_run};
+                                    .run = SDX_BODY(sdx_op_bit_cast, bit_cast_run)};

@@ -133,7 +133,7 @@ const sdx_op_def sdx_op_concat = {
     .params_size = sizeof(axis_params),
     .prepare = concat_prepare,
     .infer = concat_infer,
-    .run = concat_run,
+    .run = SDX_BODY(sdx_op_concat, concat_run),
 };
 
 /* ---- Split ---------------------------------------------------------------------------------- */
@@ -280,7 +280,7 @@ static sdx_status split_run(sdx_call *call) {
         .params_size = sizeof(split_params),                                                       \
         .prepare = split_prepare,                                                                  \
         .infer = split_infer,                                                                      \
-        .run = split_run,                                                                          \
+        .run = SDX_BODY(name, split_run),                                                          \
     }
 SPLIT_OP(sdx_op_split_1, 2, SDX_T_FLOATS); /* lengths are numbers of the data's own type */
 SPLIT_OP(sdx_op_split_2, 1, 0);

@@ -73,5 +73,5 @@ const sdx_op_def sdx_op_if = {
     .flags = SDX_OP_HEAP,
     .in_types = {SDX_T(BOOL)},
     .params_size = sizeof(if_params),
-    .prepare = if_prepare, .infer = if_infer, .run = if_run,
+    .prepare = if_prepare, .infer = if_infer, .run = SDX_BODY(sdx_op_if, if_run),
 };

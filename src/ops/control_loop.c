@@ -216,5 +216,5 @@ const sdx_op_def sdx_op_loop = {
     .min_in = 0, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = SDX_VARIADIC,
     .flags = SDX_OP_HEAP,
     .params_size = sizeof(loop_params),
-    .prepare = loop_prepare, .infer = loop_infer, .run = loop_run,
+    .prepare = loop_prepare, .infer = loop_infer, .run = SDX_BODY(sdx_op_loop, loop_run),
 };

@@ -309,5 +309,5 @@ const sdx_op_def sdx_op_scan = {
     .min_in = 0, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = SDX_VARIADIC,
     .flags = SDX_OP_HEAP,
     .params_size = sizeof(scan_params),
-    .prepare = scan_prepare, .infer = scan_infer, .run = scan_run,
+    .prepare = scan_prepare, .infer = scan_infer, .run = SDX_BODY(sdx_op_scan, scan_run),
 };

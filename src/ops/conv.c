@@ -97,6 +97,6 @@ const sdx_op_def sdx_op_conv = {
     .flags = SDX_OP_SAME_TYPE,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(sdx_conv_params),
-    .prepare = conv_prepare, .infer = conv_infer, .run = conv_run,
-    .describe = conv_describe,
+    .prepare = conv_prepare, .infer = conv_infer, .run = SDX_BODY(sdx_op_conv, conv_run),
+    .describe = SDX_BODY(sdx_op_conv, conv_describe),
 };

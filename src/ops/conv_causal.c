@@ -91,5 +91,5 @@ const sdx_op_def sdx_op_causal_conv_with_state = {
     .flags = SDX_OP_SAME_TYPE,
     .in_types = {SDX_T(FLOAT16) | SDX_T(BFLOAT16) | SDX_T(FLOAT32)},
     .params_size = sizeof(int),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_causal_conv_with_state, run),
 };

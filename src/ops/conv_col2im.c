@@ -123,5 +123,5 @@ const sdx_op_def sdx_op_col2im = {
     .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_NUMERIC | SDX_T_COMPLEX | SDX_T(BOOL), SDX_T(INT64)},
     .params_size = sizeof(sdx_window_attrs),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_col2im, run),
 };

@@ -163,5 +163,5 @@ const sdx_op_def sdx_op_deform_conv = {
     .flags = SDX_OP_SAME_TYPE,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_deform_conv, run),
 };

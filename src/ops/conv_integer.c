@@ -241,7 +241,7 @@ const sdx_op_def sdx_op_conv_integer = {
     .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
     .in_types = {BYTES},
     .params_size = sizeof(sdx_conv_params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_conv_integer, run),
     .aux = &integer_roles,
 };
 
@@ -250,6 +250,6 @@ const sdx_op_def sdx_op_qlinear_conv = {
     .in_types = {BYTES, SDX_T(FLOAT32), BYTES, BYTES, SDX_T(FLOAT32), BYTES, SDX_T(FLOAT32),
                  BYTES | SDX_T(INT32)}, /* the bias's slot too; infer tells them apart */
     .params_size = sizeof(sdx_conv_params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_qlinear_conv, run),
     .aux = &quantized_roles,
 };

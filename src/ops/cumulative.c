@@ -107,7 +107,7 @@ static const char product_mark; /* aux of CumProd: any address */
         .params_size = sizeof(cumulative_params),                                                 \
         .prepare = cumulative_prepare,                                                            \
         .infer = cumulative_infer,                                                                \
-        .run = cumulative_run,                                                                    \
+        .run = SDX_BODY(sdx_op_##name, cumulative_run),                                           \
         .aux = mark,                                                                              \
     }
 CUMULATIVE_DEF(cum_sum, NULL);

@@ -287,5 +287,5 @@ const sdx_op_def sdx_op_einsum = {
     .params_size = sizeof(sdx_einsum_params),
     .prepare = einsum_prepare,
     .infer = einsum_infer,
-    .run = sdx_einsum_run,
+    .run = SDX_BODY(sdx_op_einsum, sdx_einsum_run),
 };

@@ -175,7 +175,7 @@ void sdx_ew_run(sdx_call *call, sdx_ew *ew, size_t grain) {
 void sdx_ew_f32_unary(const sdx_tile *t, sdx_f32_function function, float a, float b) {
     const sdx_kernels *kernels = sdx_kernels_get();
     for (size_t r = 0; r < t->rows; r++)
-        kernels->f32_unary(function, (const float *)t->in[0] + r * t->row[0],
+        SDX_KERNEL_OF(kernels, f32_unary)(function, (const float *)t->in[0] + r * t->row[0],
                            (float *)t->out + r * t->out_row, t->n, a, b);
 }
 
@@ -185,7 +185,7 @@ void sdx_ew_f32_binary(const sdx_tile *t, sdx_f32_operator operator) {
                                .rows = t->rows, .n = t->n,
                                .a_row = t->row[0], .b_row = t->row[1], .out_row = t->out_row,
                                .a_step = t->step[0], .b_step = t->step[1]};
-    sdx_kernels_get()->f32_binary(&job);
+    SDX_KERNEL_OF(sdx_kernels_get(), f32_binary)(&job);
 }
 
 /* ---- kernels by type ----------------------------------------------------------------------- */

@@ -116,6 +116,9 @@ void sdx_ew_f32_binary(const sdx_tile *t, sdx_f32_operator operator);
     M(op, u16, uint16_t, UINT16) M(op, u32, uint32_t, UINT32) M(op, u64, uint64_t, UINT64)
 #define SDX_EW_INTS(M, op) SDX_EW_SIGNED(M, op) SDX_EW_UNSIGNED(M, op)
 #define SDX_EW_ENTRY(op, suffix, TYPE, DTYPE) [SDX_DTYPE_##DTYPE] = op##_##suffix,
+/* The same for kernels that only the body of sdx_op_<op> calls. */
+#define SDX_EW_BODY(op, suffix, TYPE, DTYPE)                                                      \
+    [SDX_DTYPE_##DTYPE] = SDX_BODY(sdx_op_##op, op##_##suffix),
 /* Integers whose bits come out the same signed or not: the unsigned kernels serve both. */
 #define SDX_EW_WRAPPING(op)                                                                       \
     [SDX_DTYPE_INT8] = op##_u8, [SDX_DTYPE_UINT8] = op##_u8, [SDX_DTYPE_INT16] = op##_u16,        \
@@ -235,7 +238,7 @@ sdx_status sdx_unary_run(sdx_call *call);
                                     .params_size = sizeof(sdx_unary_params),                      \
                                     .prepare = prepare_,                                          \
                                     .infer = sdx_unary_infer,                                     \
-                                    .run = sdx_unary_run,                                         \
+                                    .run = SDX_BODY(sdx_op_##id, sdx_unary_run),                  \
                                     .aux = &(table)}
 #define SDX_UNARY(id, types, table) SDX_UNARY_WITH(id, types, sdx_unary_prepare, table)
 
@@ -277,7 +280,7 @@ void sdx_binary_operands(const sdx_call *call, sdx_ew *ew, bool swap);
                                     .params_size = sizeof(sdx_binary_params),                     \
                                     .prepare = prepare_,                                          \
                                     .infer = infer_,                                              \
-                                    .run = run_,                                                  \
+                                    .run = SDX_BODY(sdx_op_##id, run_),                           \
                                     .aux = &(table)}
 #define SDX_BINARY(id, types, table)                                                              \
     SDX_BINARY_WITH(id, types, sdx_binary_prepare, sdx_binary_infer, sdx_binary_run, table)

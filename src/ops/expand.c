@@ -97,7 +97,7 @@ const sdx_op_def sdx_op_expand_known = {
     .params_size = sizeof(sdx_shape_known),
     .prepare = sdx_shape_known_prepare,
     .infer = sdx_expand_known_infer,
-    .run = expand_run,
+    .run = SDX_BODY(sdx_op_expand_known, expand_run),
 };
 
 const sdx_op_def sdx_op_expand = {
@@ -107,7 +107,7 @@ const sdx_op_def sdx_op_expand = {
     .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T(INT64)},
     .infer = expand_infer,
-    .run = expand_run,
+    .run = SDX_BODY(sdx_op_expand, expand_run),
 };
 
 /* ---- Tile ----------------------------------------------------------------------------------- */
@@ -185,7 +185,7 @@ const sdx_op_def sdx_op_tile_1 = {
     .max_out = 1,
     .in_types = {SDX_T_FLOATS},
     .infer = tile_infer,
-    .run = tile_run,
+    .run = SDX_BODY(sdx_op_tile_1, tile_run),
 };
 const sdx_op_def sdx_op_tile = {
     .min_in = 2,
@@ -194,5 +194,5 @@ const sdx_op_def sdx_op_tile = {
     .max_out = 1,
     .in_types = {SDX_T_ALL, SDX_T(INT64)},
     .infer = tile_infer,
-    .run = tile_run,
+    .run = SDX_BODY(sdx_op_tile, tile_run),
 };

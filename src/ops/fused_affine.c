@@ -25,7 +25,7 @@ typedef struct rows {
 static void some_rows(void *arg, size_t begin, size_t end) {
     const rows *r = arg;
     const size_t channels = r->channels;
-    sdx_kernels_get()->f32_scale_channels(r->x + begin * channels, r->factors, r->summands,
+    SDX_KERNEL_OF(sdx_kernels_get(), f32_scale_channels)(r->x + begin * channels, r->factors, r->summands,
                                   r->y + begin * channels, end - begin, channels,
                                   (sdx_act)r->tail->act, r->tail->a, r->tail->b);
 }
@@ -45,5 +45,5 @@ const sdx_op_def sdx_op_fused_affine = {
     .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(sdx_fused_tail),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_affine, run),
 };

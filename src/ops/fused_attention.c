@@ -234,13 +234,13 @@ static void run_task(const job *j, size_t task, float *slot) {
         }
         sdx_f32_panel_product(rows, keys, size, from, from_row, packed_k, scores, score_row);
         for (size_t i = 0; i < rows; i++)
-            kernels->f32_attend(scores + i * score_row, keys, j->scale,
+            SDX_KERNEL_OF(kernels, f32_attend)(scores + i * score_row, keys, j->scale,
                                 mask[0] ? mask[0] + (row + i) * j->masks[0].row : NULL,
                                 mask[1] ? mask[1] + (row + i) * j->masks[1].row : NULL, &inverse[i]);
         float *to = y + row * j->y.row;
         sdx_f32_panel_product(rows, columns, keys, scores, score_row, packed_v, to, j->y.row);
         for (size_t i = 0; i < rows; i++)
-            kernels->f32_affine(to + i * j->y.row, to + i * j->y.row, columns, 0, inverse[i], 0);
+            SDX_KERNEL_OF(kernels, f32_affine)(to + i * j->y.row, to + i * j->y.row, columns, 0, inverse[i], 0);
     }
 }
 
@@ -317,5 +317,6 @@ const sdx_op_def sdx_op_fused_attention = {
     .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run, .describe = describe,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_attention, run),
+    .describe = SDX_BODY(sdx_op_fused_attention, describe),
 };

@@ -71,17 +71,19 @@ static sdx_expr padded(sdx_infer *inf, sdx_expr out, size_t stride, size_t kerne
     return sdx_inf_add(inf, steps, sdx_expr_const((int64_t)((kernel - 1) * dilation + 1)));
 }
 
-static void ask_scratch(sdx_infer *inf, const params *p, const sdx_conv_shape *shape,
-                        sdx_expr out_h, sdx_expr out_w) {
+static sdx_status ask_scratch(sdx_infer *inf, const params *p, const sdx_conv_shape *shape,
+                              sdx_expr out_h, sdx_expr out_w) {
     sdx_conv_way way = choose(p, *shape, known(out_h), known(out_w));
+    SDX_TRY(sdx_conv_need(way, inf->error));
     if (way != SDX_CONV_ROWS) {
         sdx_infer_add_scratch(inf, sdx_conv_scratch_size(shape, way) * sizeof(float));
-        return;
+        return SDX_STATUS_OK;
     }
     sdx_expr rows = padded(inf, out_h, shape->stride_h, shape->kernel_h, shape->dilation_h);
     sdx_expr columns = padded(inf, out_w, shape->stride_w, shape->kernel_w, shape->dilation_w);
     sdx_expr pixel = sdx_expr_const((int64_t)(shape->channels * sizeof(float)));
     sdx_infer_add_scratch_expr(inf, sdx_inf_mul(inf, pixel, sdx_inf_mul(inf, rows, columns)));
+    return SDX_STATUS_OK;
 }
 
 static sdx_status infer(sdx_infer *inf) {
@@ -105,7 +107,7 @@ static sdx_status infer(sdx_infer *inf) {
         SDX_TRY(sdx_window_out_dim(inf, &p->conv.window, a,
                                    sdx_infer_dim(inf, 0, axis_h(p) + a),
                                    sdx_infer_dim(inf, 1, 2 + a), &dims[1 + a]));
-    ask_scratch(inf, p, &shape, dims[1], dims[2]);
+    SDX_TRY(ask_scratch(inf, p, &shape, dims[1], dims[2]));
     SDX_TRY(sdx_infer_set_shape(inf, 0, 4, dims));
     return sdx_fused_require_like_output(inf, 3);
 }
@@ -194,5 +196,7 @@ const sdx_op_def sdx_op_fused_conv = {
     .in_types = {SDX_T(FLOAT32)},
     .constants = 1u << 1 | 1u << 2,
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_conv, run),
+    .pack = SDX_BODY(sdx_op_fused_conv, pack),
+    .describe = SDX_BODY(sdx_op_fused_conv, describe),
 };

@@ -114,5 +114,7 @@ const sdx_op_def sdx_op_fused_conv_transpose = {
     .in_types = {SDX_T(FLOAT32)},
     .constants = 1u << 1 | 1u << 2,
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_conv_transpose, run),
+    .pack = SDX_BODY(sdx_op_fused_conv_transpose, pack),
+    .describe = SDX_BODY(sdx_op_fused_conv_transpose, describe),
 };

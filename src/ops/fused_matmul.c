@@ -76,5 +76,7 @@ const sdx_op_def sdx_op_fused_matmul = {
     .in_types = {SDX_T(FLOAT32)},
     .constants = 1u << 1 | 1u << 2 | 1u << FACTORS,
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_matmul, run),
+    .pack = SDX_BODY(sdx_op_fused_matmul, pack),
+    .describe = SDX_BODY(sdx_op_fused_matmul, describe),
 };

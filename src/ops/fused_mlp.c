@@ -100,5 +100,6 @@ const sdx_op_def sdx_op_fused_mlp = {
     .flags = SDX_OP_IN_PLACE_FIRST, /* rows of a block are read before any of them is written */
     .constants = 0x7eu, /* matrices, biases, factors */
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_mlp, run),
+    .pack = SDX_BODY(sdx_op_fused_mlp, pack), .describe = SDX_BODY(sdx_op_fused_mlp, describe),
 };

@@ -38,7 +38,7 @@ static void finish(void *arg, size_t begin, size_t end) {
     float *y = j->y;
     for (size_t i = begin; j->addend && i < end; i++) y[i] += j->addend[i];
     if (j->tail->act != SDX_ACT_NONE)
-        sdx_kernels_get()->f32_activate(y + begin, end - begin, (sdx_act)j->tail->act, j->tail->a,
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_activate)(y + begin, end - begin, (sdx_act)j->tail->act, j->tail->a,
                                         j->tail->b);
 }
 
@@ -65,5 +65,6 @@ const sdx_op_def sdx_op_fused_plain_conv = {
     .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run, .describe = describe,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_plain_conv, run),
+    .describe = SDX_BODY(sdx_op_fused_plain_conv, describe),
 };

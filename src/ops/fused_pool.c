@@ -44,7 +44,7 @@ const sdx_op_def sdx_op_fused_average_pool = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(sdx_pool_params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_average_pool, run),
     .aux = &yes,
 };
 
@@ -52,6 +52,6 @@ const sdx_op_def sdx_op_fused_max_pool = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(sdx_pool_params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_max_pool, run),
     .aux = &no,
 };

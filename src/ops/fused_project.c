@@ -87,5 +87,7 @@ const sdx_op_def sdx_op_fused_project = {
     .in_types = {SDX_T(FLOAT32)},
     .constants = 1u << WEIGHTS | 1u << BIAS,
     .params_size = sizeof(sdx_fused_tail),
-    .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_project, run),
+    .pack = SDX_BODY(sdx_op_fused_project, pack),
+    .describe = SDX_BODY(sdx_op_fused_project, describe),
 };

@@ -71,7 +71,7 @@ static void some_rows(void *arg, size_t begin, size_t end) {
     const part *p = arg;
     const size_t width = p->turns * p->groups * p->inner;
     if (p->inner == 1 && p->groups == 2 && p->step[0] == p->step[1]) {
-        sdx_kernels_get()->f32_interleave(p->from[0] + begin * p->step[0],
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_interleave)(p->from[0] + begin * p->step[0],
                                           p->from[1] + begin * p->step[1], p->step[0],
                                           p->out + begin * width, width, end - begin, p->turns);
         return;
@@ -119,5 +119,5 @@ const sdx_op_def sdx_op_fused_shuffle = {
     .min_in = 1, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = SDX_VARIADIC,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_shuffle, run),
 };

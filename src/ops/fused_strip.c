@@ -286,5 +286,7 @@ const sdx_op_def sdx_op_fused_strip = {
     .in_types = {SDX_T(FLOAT32)},
     .constants = 0x7eu, /* weights and biases */
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run, .pack = pack, .describe = describe,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_fused_strip, run),
+    .pack = SDX_BODY(sdx_op_fused_strip, pack),
+    .describe = SDX_BODY(sdx_op_fused_strip, describe),
 };

@@ -1,4 +1,5 @@
 /* fused_tail.c - see fused.h. */
+#include "base/parts.h"
 #include "ops/fused.h"
 
 static sdx_status prepare_named(sdx_prep *prep, const char *act, const char *a, const char *b,
@@ -6,8 +7,12 @@ static sdx_status prepare_named(sdx_prep *prep, const char *act, const char *a, 
     SDX_TRY(sdx_attr_get_int(prep, act, SDX_ACT_NONE, &tail->act));
     SDX_TRY(sdx_attr_get_float(prep, a, 0.0f, &tail->a));
     SDX_TRY(sdx_attr_get_float(prep, b, 0.0f, &tail->b));
-    if (tail->act >= SDX_ACT_NONE && tail->act < SDX_ACT_COUNT) return SDX_STATUS_OK;
-    return sdx_prep_fail(prep, "there is no activation %lld", (long long)tail->act);
+    if (tail->act < SDX_ACT_NONE || tail->act >= SDX_ACT_COUNT)
+        return sdx_prep_fail(prep, "there is no activation %lld", (long long)tail->act);
+    if (tail->act <= SDX_ACT_CLIP) return SDX_STATUS_OK;
+    sdx_part part = (sdx_part)(SDX_PART_act_leaky + (tail->act - SDX_ACT_LEAKY));
+    if (sdx_part_take(part)) return SDX_STATUS_OK;
+    return sdx_prep_unsupported(prep, "%s is " SDX_NOT_IN_BUILD, sdx_part_about(part));
 }
 
 sdx_status sdx_fused_tail_prepare(sdx_prep *prep, sdx_fused_tail *tail) {

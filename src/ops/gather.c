@@ -115,7 +115,7 @@ const sdx_op_def sdx_op_gather = {
     .params_size = sizeof(gather_params),
     .prepare = axis_prepare,
     .infer = gather_infer,
-    .run = gather_run,
+    .run = SDX_BODY(sdx_op_gather, gather_run),
 };
 
 /* ---- one index per element ------------------------------------------------------------------ */
@@ -241,7 +241,7 @@ const sdx_op_def sdx_op_gather_elements = {
     .params_size = sizeof(gather_params),
     .prepare = axis_prepare,
     .infer = gather_elements_infer,
-    .run = gather_elements_run,
+    .run = SDX_BODY(sdx_op_gather_elements, gather_elements_run),
 };
 
 /* ---- one index tuple per block -------------------------------------------------------------- */
@@ -355,5 +355,5 @@ const sdx_op_def sdx_op_gather_nd = {
     .params_size = sizeof(gather_params),
     .prepare = gather_nd_prepare,
     .infer = gather_nd_infer,
-    .run = gather_nd_run,
+    .run = SDX_BODY(sdx_op_gather_nd, gather_nd_run),
 };

@@ -212,6 +212,6 @@ const sdx_op_def sdx_op_gemm = {
     .params_size = sizeof(gemm_params),
     .prepare = gemm_prepare,
     .infer = gemm_infer,
-    .run = gemm_run,
-    .describe = gemm_describe,
+    .run = SDX_BODY(sdx_op_gemm, gemm_run),
+    .describe = SDX_BODY(sdx_op_gemm, gemm_describe),
 };

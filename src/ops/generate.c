@@ -76,7 +76,7 @@ const sdx_op_def sdx_op_constant_of_shape = {
     .params_size = sizeof(constant_params),
     .prepare = constant_prepare,
     .infer = constant_infer,
-    .run = constant_run,
+    .run = SDX_BODY(sdx_op_constant_of_shape, constant_run),
 };
 
 /* ---- Range ---------------------------------------------------------------------------------- */
@@ -199,7 +199,7 @@ const sdx_op_def sdx_op_range = {
     .in_types = {SDX_T_FLOATS | SDX_T(INT16) | SDX_T(INT32) | SDX_T(INT64)},
     .prepare = range_prepare,
     .infer = range_infer,
-    .run = range_run,
+    .run = SDX_BODY(sdx_op_range, range_run),
 };
 
 /* ---- EyeLike -------------------------------------------------------------------------------- */
@@ -250,7 +250,7 @@ const sdx_op_def sdx_op_eye_like = {
     .params_size = sizeof(eye_params),
     .prepare = eye_prepare,
     .infer = eye_infer,
-    .run = eye_run,
+    .run = SDX_BODY(sdx_op_eye_like, eye_run),
 };
 
 /* ---- OneHot --------------------------------------------------------------------------------- */
@@ -333,5 +333,5 @@ const sdx_op_def sdx_op_one_hot = {
     .params_size = sizeof(one_hot_params),
     .prepare = one_hot_prepare,
     .infer = one_hot_infer,
-    .run = one_hot_run,
+    .run = SDX_BODY(sdx_op_one_hot, one_hot_run),
 };

@@ -275,5 +275,5 @@ const sdx_op_def sdx_op_grid_sample = {
     .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_NUMERIC | SDX_T(BOOL) | SDX_T(STRING) | SDX_T_COMPLEX, SDX_T_FLOATS},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_grid_sample, run),
 };

@@ -55,6 +55,7 @@ const sdx_op_def sdx_op_image_decoder = {
     .flags = SDX_OP_DATA_SHAPE,
     .in_types = {SDX_T(UINT8)},
     .params_size = sizeof(image_params),
-    .prepare = image_prepare, .infer = image_infer, .run = image_run,
+    .prepare = image_prepare, .infer = image_infer,
+    .run = SDX_BODY(sdx_op_image_decoder, image_run),
     .lacks = sdx_image_lacks,
 };

@@ -82,5 +82,5 @@ const sdx_op_def sdx_op_det = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_FLOATS},
     .infer = det_infer,
-    .run = det_run,
+    .run = SDX_BODY(sdx_op_det, det_run),
 };

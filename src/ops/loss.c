@@ -132,7 +132,7 @@ static const char softmax_mark; /* aux of SoftmaxCrossEntropyLoss: any address *
         .params_size = sizeof(loss_params),                                                       \
         .prepare = loss_prepare,                                                                  \
         .infer = loss_infer,                                                                      \
-        .run = loss_run,                                                                          \
+        .run = SDX_BODY(sdx_op_##name, loss_run),                                                 \
         .aux = mark,                                                                              \
     }
 LOSS_DEF(negative_log_likelihood_loss, 1, NULL);

@@ -137,6 +137,6 @@ const sdx_op_def sdx_op_matmul = {
     .flags = SDX_OP_SAME_TYPE,
     .in_types = {SDX_T_FLOATS | SDX_T_INDEX | SDX_T(UINT32) | SDX_T(UINT64)},
     .infer = matmul_infer,
-    .run = matmul_run,
-    .describe = matmul_describe,
+    .run = SDX_BODY(sdx_op_matmul, matmul_run),
+    .describe = SDX_BODY(sdx_op_matmul, matmul_describe),
 };

@@ -307,7 +307,7 @@ const sdx_op_def sdx_op_matmul_integer = {
     .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
     .in_types = {T_8BIT},
     .infer = integer_infer,
-    .run = integer_run,
+    .run = SDX_BODY(sdx_op_matmul_integer, integer_run),
     .aux = &plain_kind,
 };
 
@@ -317,6 +317,6 @@ const sdx_op_def sdx_op_qlinear_matmul = {
     .in_types = {T_QUANTISED, T_SCALE, T_QUANTISED, T_QUANTISED, T_SCALE, T_QUANTISED, T_SCALE,
                  T_QUANTISED},
     .infer = integer_infer,
-    .run = integer_run,
+    .run = SDX_BODY(sdx_op_qlinear_matmul, integer_run),
     .aux = &linear_kind,
 };

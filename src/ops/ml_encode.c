@@ -220,14 +220,16 @@ const sdx_op_def sdx_op_ml_label_encoder_2 = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {T_LABELS_2},
     .params_size = sizeof(encoding),
-    .prepare = label_prepare, .infer = label_infer, .run = label_run,
+    .prepare = label_prepare, .infer = label_infer,
+    .run = SDX_BODY(sdx_op_ml_label_encoder_2, label_run),
 };
 
 const sdx_op_def sdx_op_ml_label_encoder = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {T_LABELS_4},
     .params_size = sizeof(encoding),
-    .prepare = label_prepare, .infer = label_infer, .run = label_run,
+    .prepare = label_prepare, .infer = label_infer,
+    .run = SDX_BODY(sdx_op_ml_label_encoder, label_run),
 };
 
 /* ---- CategoryMapper, LabelEncoder version 1: strings to numbers or back, as the input is ----- */
@@ -287,14 +289,16 @@ const sdx_op_def sdx_op_ml_category_mapper = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(STRING) | SDX_T(INT64)},
     .params_size = sizeof(both_ways),
-    .prepare = category_prepare, .infer = both_infer, .run = both_run,
+    .prepare = category_prepare, .infer = both_infer,
+    .run = SDX_BODY(sdx_op_ml_category_mapper, both_run),
 };
 
 const sdx_op_def sdx_op_ml_label_encoder_1 = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(STRING) | SDX_T(INT64)},
     .params_size = sizeof(both_ways),
-    .prepare = label_1_prepare, .infer = both_infer, .run = both_run,
+    .prepare = label_1_prepare, .infer = both_infer,
+    .run = SDX_BODY(sdx_op_ml_label_encoder_1, both_run),
 };
 
 /* ---- OneHotEncoder --------------------------------------------------------------------------- */
@@ -386,5 +390,6 @@ const sdx_op_def sdx_op_ml_one_hot_encoder = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_ML | SDX_T(STRING)},
     .params_size = sizeof(one_hot_params),
-    .prepare = one_hot_prepare, .infer = one_hot_infer, .run = one_hot_run,
+    .prepare = one_hot_prepare, .infer = one_hot_infer,
+    .run = SDX_BODY(sdx_op_ml_one_hot_encoder, one_hot_run),
 };

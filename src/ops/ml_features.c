@@ -102,7 +102,7 @@ static sdx_status extract_run(sdx_call *call) {
 const sdx_op_def sdx_op_ml_array_feature_extractor = {
     .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_ML | SDX_T(STRING), SDX_T(INT64)},
-    .infer = extract_infer, .run = extract_run,
+    .infer = extract_infer, .run = SDX_BODY(sdx_op_ml_array_feature_extractor, extract_run),
 };
 
 /* ---- Binarizer ------------------------------------------------------------------------------- */
@@ -154,7 +154,8 @@ const sdx_op_def sdx_op_ml_binarizer = {
     .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(binarize_params),
-    .prepare = binarize_prepare, .infer = same_infer, .run = binarize_run,
+    .prepare = binarize_prepare, .infer = same_infer,
+    .run = SDX_BODY(sdx_op_ml_binarizer, binarize_run),
 };
 
 /* ---- Imputer --------------------------------------------------------------------------------- */
@@ -237,7 +238,8 @@ const sdx_op_def sdx_op_ml_imputer = {
     .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(impute_params),
-    .prepare = impute_prepare, .infer = impute_infer, .run = impute_run,
+    .prepare = impute_prepare, .infer = impute_infer,
+    .run = SDX_BODY(sdx_op_ml_imputer, impute_run),
 };
 
 /* ---- Scaler ---------------------------------------------------------------------------------- */
@@ -307,7 +309,7 @@ const sdx_op_def sdx_op_ml_scaler = {
     .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(scale_params),
-    .prepare = scale_prepare, .infer = scale_infer, .run = scale_run,
+    .prepare = scale_prepare, .infer = scale_infer, .run = SDX_BODY(sdx_op_ml_scaler, scale_run),
 };
 
 /* ---- Normalizer ------------------------------------------------------------------------------ */
@@ -376,7 +378,8 @@ const sdx_op_def sdx_op_ml_normalizer = {
     .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(normalize_params),
-    .prepare = normalize_prepare, .infer = normalize_infer, .run = normalize_run,
+    .prepare = normalize_prepare, .infer = normalize_infer,
+    .run = SDX_BODY(sdx_op_ml_normalizer, normalize_run),
 };
 
 /* ---- FeatureVectorizer ----------------------------------------------------------------------- */
@@ -462,5 +465,6 @@ const sdx_op_def sdx_op_ml_feature_vectorizer = {
     .min_in = 1, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(vectorize_params),
-    .prepare = vectorize_prepare, .infer = vectorize_infer, .run = vectorize_run,
+    .prepare = vectorize_prepare, .infer = vectorize_infer,
+    .run = SDX_BODY(sdx_op_ml_feature_vectorizer, vectorize_run),
 };

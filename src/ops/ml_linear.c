@@ -189,12 +189,14 @@ const sdx_op_def sdx_op_ml_linear_classifier = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 2,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(linear_params),
-    .prepare = classifier_prepare, .infer = linear_infer, .run = linear_run,
+    .prepare = classifier_prepare, .infer = linear_infer,
+    .run = SDX_BODY(sdx_op_ml_linear_classifier, linear_run),
 };
 
 const sdx_op_def sdx_op_ml_linear_regressor = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(linear_params),
-    .prepare = regressor_prepare, .infer = linear_infer, .run = linear_run,
+    .prepare = regressor_prepare, .infer = linear_infer,
+    .run = SDX_BODY(sdx_op_ml_linear_regressor, linear_run),
 };

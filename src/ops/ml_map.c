@@ -221,7 +221,7 @@ const sdx_op_def sdx_op_ml_cast_map = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_HEAP,
     .params_size = sizeof(cast_params),
-    .prepare = cast_prepare, .infer = cast_infer, .run = cast_run,
+    .prepare = cast_prepare, .infer = cast_infer, .run = SDX_BODY(sdx_op_ml_cast_map, cast_run),
 };
 
 /* ---- DictVectorizer -------------------------------------------------------------------------- */
@@ -311,7 +311,8 @@ const sdx_op_def sdx_op_ml_dict_vectorizer = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_HEAP,
     .params_size = sizeof(dict_params),
-    .prepare = dict_prepare, .infer = dict_infer, .run = dict_run,
+    .prepare = dict_prepare, .infer = dict_infer,
+    .run = SDX_BODY(sdx_op_ml_dict_vectorizer, dict_run),
 };
 
 /* ---- ZipMap ---------------------------------------------------------------------------------- */
@@ -440,5 +441,5 @@ const sdx_op_def sdx_op_ml_zip_map = {
     .flags = SDX_OP_HEAP,
     .in_types = {SDX_T(FLOAT32)},
     .params_size = sizeof(zip_params),
-    .prepare = zip_prepare, .infer = zip_infer, .run = zip_run,
+    .prepare = zip_prepare, .infer = zip_infer, .run = SDX_BODY(sdx_op_ml_zip_map, zip_run),
 };

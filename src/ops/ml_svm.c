@@ -471,12 +471,14 @@ const sdx_op_def sdx_op_ml_svm_classifier = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 2,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(svm_params),
-    .prepare = classifier_prepare, .infer = svm_infer, .run = svm_run,
+    .prepare = classifier_prepare, .infer = svm_infer,
+    .run = SDX_BODY(sdx_op_ml_svm_classifier, svm_run),
 };
 
 const sdx_op_def sdx_op_ml_svm_regressor = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(svm_params),
-    .prepare = regressor_prepare, .infer = svm_infer, .run = svm_run,
+    .prepare = regressor_prepare, .infer = svm_infer,
+    .run = SDX_BODY(sdx_op_ml_svm_regressor, svm_run),
 };

@@ -157,7 +157,8 @@ const sdx_op_def sdx_op_ml_tree_ensemble_classifier = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 2,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(sdx_tree_params),
-    .prepare = tree_prepare, .infer = classifier_infer, .run = sdx_tree_run,
+    .prepare = tree_prepare, .infer = classifier_infer,
+    .run = SDX_BODY(sdx_op_ml_tree_ensemble_classifier, sdx_tree_run),
     .aux = &read_classifier,
 };
 
@@ -165,7 +166,8 @@ const sdx_op_def sdx_op_ml_tree_ensemble_regressor = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_ML},
     .params_size = sizeof(sdx_tree_params),
-    .prepare = tree_prepare, .infer = regressor_infer, .run = sdx_tree_run,
+    .prepare = tree_prepare, .infer = regressor_infer,
+    .run = SDX_BODY(sdx_op_ml_tree_ensemble_regressor, sdx_tree_run),
     .aux = &read_regressor,
 };
 
@@ -173,6 +175,7 @@ const sdx_op_def sdx_op_ml_tree_ensemble = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(FLOAT16) | SDX_T(FLOAT32) | SDX_T(FLOAT64)},
     .params_size = sizeof(sdx_tree_params),
-    .prepare = tree_prepare, .infer = ensemble_infer, .run = sdx_tree_run,
+    .prepare = tree_prepare, .infer = ensemble_infer,
+    .run = SDX_BODY(sdx_op_ml_tree_ensemble, sdx_tree_run),
     .aux = &read_ensemble,
 };

@@ -186,5 +186,5 @@ const sdx_op_def sdx_op_non_max_suppression = {
     .params_size = sizeof(nms_params),
     .prepare = nms_prepare,
     .infer = nms_infer,
-    .run = nms_run,
+    .run = SDX_BODY(sdx_op_non_max_suppression, nms_run),
 };

@@ -158,5 +158,5 @@ const sdx_op_def sdx_op_batch_normalization = {
     .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_batch_normalization, run),
 };

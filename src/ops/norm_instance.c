@@ -74,7 +74,7 @@ static sdx_status run(sdx_call *call) { return sdx_call_half(call, body); }
         .flags = SDX_OP_SAME_TYPE | SDX_OP_IN_PLACE_FIRST,                                        \
         .in_types = {SDX_T_FLOATS},                                                               \
         .params_size = sizeof(params),                                                            \
-        .prepare = prepare_rule, .infer = infer, .run = run,                                      \
+        .prepare = prepare_rule, .infer = infer, .run = SDX_BODY(name, run),                      \
     }
 
 NORM(sdx_op_instance_normalization, instance_prepare);

@@ -127,7 +127,7 @@ const sdx_op_def sdx_op_layer_normalization = {
     .flags = SDX_OP_SAME_TYPE | SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_layer_normalization, run),
     .aux = &is_rms[0],
 };
 
@@ -136,6 +136,6 @@ const sdx_op_def sdx_op_rms_normalization = {
     .flags = SDX_OP_IN_PLACE_FIRST,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_rms_normalization, run),
     .aux = &is_rms[1],
 };

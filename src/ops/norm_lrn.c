@@ -85,5 +85,5 @@ const sdx_op_def sdx_op_lrn = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(params),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_lrn, run),
 };

@@ -8,13 +8,13 @@
 /* Statistics of a row, and its elements scaled: float32 by the vector kernels. */
 static double f32_sum(const float *x, size_t n) {
     double sum;
-    sdx_kernels_get()->f32_sum(x, n, &sum);
+    SDX_KERNEL_OF(sdx_kernels_get(), f32_sum)(x, n, &sum);
     return sum;
 }
 static double f64_sum(const double *x, size_t n) { return sdx_f64_row_sum(x, n, 0); }
 static double f32_deviations(const float *x, size_t n, float mean) {
     double sum;
-    sdx_kernels_get()->f32_deviations(x, n, mean, &sum);
+    SDX_KERNEL_OF(sdx_kernels_get(), f32_deviations)(x, n, mean, &sum);
     return sum;
 }
 static double f64_deviations(const double *x, size_t n, double mean) {
@@ -22,7 +22,7 @@ static double f64_deviations(const double *x, size_t n, double mean) {
 }
 static void f32_scaled(const float *x, float *y, size_t n, float mean, float inverse,
                        const float *scale, const float *bias) {
-    sdx_kernels_get()->f32_normalize(x, y, n, mean, inverse, scale, bias);
+    SDX_KERNEL_OF(sdx_kernels_get(), f32_normalize)(x, y, n, mean, inverse, scale, bias);
 }
 static void f64_scaled(const double *x, double *y, size_t n, double mean, double inverse,
                        const double *scale, const double *bias) {
@@ -33,7 +33,7 @@ static void f64_scaled(const double *x, double *y, size_t n, double mean, double
 }
 static void f32_affine(const float *x, float *y, size_t n, float mean, float factor,
                        float shift) {
-    sdx_kernels_get()->f32_affine(x, y, n, mean, factor, shift);
+    SDX_KERNEL_OF(sdx_kernels_get(), f32_affine)(x, y, n, mean, factor, shift);
 }
 static void f64_affine(const double *x, double *y, size_t n, double mean, double factor,
                        double shift) {

@@ -16,6 +16,7 @@
 
 #include "base/checked.h"
 #include "base/dtype.h"
+#include "base/kept.h"
 #include "base/threads.h"
 #include "base/value.h"
 #include "graph/graph.h"
@@ -42,6 +43,10 @@ enum {
     SDX_OP_DATA_SHAPE = 32 /* an output's shape may be known to the body alone, which makes it */
 };
 
+/* A body, or another function of `definition` that steps alone call. A build for certain models has those of
+ * operators that steps of their programs have; of the others it knows types and shapes. */
+#define SDX_BODY(definition, function) (SDX_HAS(definition) ? (function) : NULL)
+
 #define SDX_VARIADIC 0xffff
 #define SDX_TYPE_SLOTS 8
 
@@ -58,7 +63,7 @@ typedef struct sdx_op_def {
     size_t params_size;
     sdx_status (*prepare)(sdx_prep *prep); /* may be NULL */
     sdx_status (*infer)(sdx_infer *inf);
-    sdx_status (*run)(sdx_call *call);
+    sdx_status (*run)(sdx_call *call); /* NULL: this build lacks it (SDX_BODY) */
     sdx_status (*pack)(sdx_pack *pack); /* may be NULL */
     const char *const *lacks; /* NULL, or libraries that this build is without; NULL ends them */
     void (*describe)(const sdx_call *call, sdx_work *work); /* after run; may be NULL */
@@ -81,6 +86,9 @@ const sdx_op *sdx_op_find(const char *domain, const char *name, int64_t version)
 const sdx_op *sdx_op_find_fused(const char *name);
 /* The index-th of those that one of the two has found so far; NULL past the end. */
 const sdx_op *sdx_op_found(size_t index);
+/* Whether there is a body, which the caller is about to use; and whether any caller was. */
+bool sdx_op_runs(const sdx_op *op);
+bool sdx_op_has_run(const sdx_op *op);
 /* What to say about an operator that is not there ("… is supported in versions 7 to 28"). */
 void sdx_op_explain_missing(const char *domain, const char *name, int64_t version, char *buffer,
                             size_t size);

@@ -50,7 +50,8 @@ const sdx_op_def sdx_op_optional = {
     .min_in = 0, .max_in = 1, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_HEAP,
     .params_size = sizeof(optional_params),
-    .prepare = optional_prepare, .infer = optional_infer, .run = optional_run,
+    .prepare = optional_prepare, .infer = optional_infer,
+    .run = SDX_BODY(sdx_op_optional, optional_run),
 };
 
 /* ---- OptionalHasElement --------------------------------------------------------------------- */
@@ -75,7 +76,7 @@ static sdx_status has_run(sdx_call *call) {
 
 const sdx_op_def sdx_op_optional_has_element = {
     .min_in = 0, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = has_infer, .run = has_run,
+    .infer = has_infer, .run = SDX_BODY(sdx_op_optional_has_element, has_run),
 };
 
 /* ---- OptionalGetElement --------------------------------------------------------------------- */
@@ -96,5 +97,5 @@ static sdx_status get_run(sdx_call *call) {
 const sdx_op_def sdx_op_optional_get_element = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_HEAP,
-    .infer = get_infer, .run = get_run,
+    .infer = get_infer, .run = SDX_BODY(sdx_op_optional_get_element, get_run),
 };

@@ -300,7 +300,7 @@ const sdx_op_def sdx_op_pad_1 = {
     .params_size = sizeof(pad_params),
     .prepare = pad_prepare,
     .infer = pad_infer,
-    .run = pad_run,
+    .run = SDX_BODY(sdx_op_pad_1, pad_run),
 };
 const sdx_op_def sdx_op_pad_11 = {
     .min_in = 2,
@@ -311,7 +311,7 @@ const sdx_op_def sdx_op_pad_11 = {
     .params_size = sizeof(pad_params),
     .prepare = pad_prepare,
     .infer = pad_infer,
-    .run = pad_run,
+    .run = SDX_BODY(sdx_op_pad_11, pad_run),
 };
 const sdx_op_def sdx_op_pad = {
     .min_in = 2,
@@ -322,7 +322,7 @@ const sdx_op_def sdx_op_pad = {
     .params_size = sizeof(pad_params),
     .prepare = pad_prepare,
     .infer = pad_infer,
-    .run = pad_run,
+    .run = SDX_BODY(sdx_op_pad, pad_run),
 };
 
 /* ---- CenterCropPad -------------------------------------------------------------------------- */
@@ -396,5 +396,5 @@ const sdx_op_def sdx_op_center_crop_pad = {
     .params_size = sizeof(center_params),
     .prepare = center_prepare,
     .infer = center_infer,
-    .run = center_run,
+    .run = SDX_BODY(sdx_op_center_crop_pad, center_run),
 };

@@ -89,7 +89,7 @@ static sdx_status run(sdx_call *call) { return sdx_call_half(call, body); }
         .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,                                     \
         .in_types = {SDX_T_FLOATS},                                                               \
         .params_size = sizeof(double),                                                            \
-        .prepare = prepare, .infer = infer, .run = run,                                           \
+        .prepare = prepare, .infer = infer, .run = SDX_BODY(name, run),                           \
         .aux = &kinds[kind],                                                                      \
     }
 

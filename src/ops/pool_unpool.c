@@ -117,5 +117,5 @@ const sdx_op_def sdx_op_max_unpool = {
     .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_FLOATS, SDX_T(INT64), SDX_T(INT64)},
     .params_size = sizeof(sdx_window_attrs),
-    .prepare = prepare, .infer = infer, .run = run,
+    .prepare = prepare, .infer = infer, .run = SDX_BODY(sdx_op_max_unpool, run),
 };

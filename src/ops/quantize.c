@@ -371,7 +371,7 @@ const sdx_op_def sdx_op_quantize_linear = {
     .params_size = sizeof(quant_params),
     .prepare = quant_prepare,
     .infer = quantize_infer,
-    .run = quantize,
+    .run = SDX_BODY(sdx_op_quantize_linear, quantize),
     .aux = &yes};
 
 const sdx_op_def sdx_op_dequantize_linear = {
@@ -384,7 +384,7 @@ const sdx_op_def sdx_op_dequantize_linear = {
     .params_size = sizeof(quant_params),
     .prepare = quant_prepare,
     .infer = dequantize_infer,
-    .run = dequantize,
+    .run = SDX_BODY(sdx_op_dequantize_linear, dequantize),
     .aux = &no};
 
 /* ---- DynamicQuantizeLinear ------------------------------------------------------------------ */
@@ -431,4 +431,5 @@ const sdx_op_def sdx_op_dynamic_quantize_linear = {.min_in = 1,
                                                    .max_out = 3,
                                                    .in_types = {SDX_T(FLOAT32)},
                                                    .infer = dynamic_infer,
-                                                   .run = dynamic_run};
+                                                   .run = SDX_BODY(
+                                                       sdx_op_dynamic_quantize_linear, dynamic_run)};

@@ -164,7 +164,8 @@ static sdx_status random_run(sdx_call *call) {
         .flags = SDX_OP_RANDOM,                                                                    \
         .in_types = {(inputs) ? SDX_T_ALL : 0},                                                    \
         .params_size = sizeof(random_params),                                                      \
-        .prepare = random_prepare, .infer = random_infer, .run = random_run,                       \
+        .prepare = random_prepare, .infer = random_infer,                                         \
+        .run = SDX_BODY(sdx_op_##id, random_run),                                                 \
         .aux = &(distribution_),                                                                   \
     }
 RANDOM_OP(random_uniform, 0, uniform);

@@ -61,7 +61,8 @@ const sdx_op_def sdx_op_bernoulli = {
     .flags = SDX_OP_RANDOM,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(bernoulli_params),
-    .prepare = bernoulli_prepare, .infer = bernoulli_infer, .run = bernoulli_run,
+    .prepare = bernoulli_prepare, .infer = bernoulli_infer,
+    .run = SDX_BODY(sdx_op_bernoulli, bernoulli_run),
 };
 
 /* ---- Multinomial ---------------------------------------------------------------------------- */
@@ -145,5 +146,6 @@ const sdx_op_def sdx_op_multinomial = {
     .flags = SDX_OP_RANDOM,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(multinomial_params),
-    .prepare = multinomial_prepare, .infer = multinomial_infer, .run = multinomial_run,
+    .prepare = multinomial_prepare, .infer = multinomial_infer,
+    .run = SDX_BODY(sdx_op_multinomial, multinomial_run),
 };

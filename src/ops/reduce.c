@@ -191,7 +191,7 @@ static void load_doubles(const reduce_job *job, size_t at, size_t n, double *buf
 static double fold_row(const reduce_job *job, sdx_fold fold, size_t at, double acc, double shift) {
     if (job->dtype == SDX_DTYPE_FLOAT32 && fold == SDX_FOLD_SUM) {
         double sum;
-        sdx_kernels_get()->f32_sum((const float *)(const void *)job->in + at, job->inner, &sum);
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_sum)((const float *)(const void *)job->in + at, job->inner, &sum);
         return acc + sum;
     }
     if (job->dtype == SDX_DTYPE_FLOAT32)
@@ -330,7 +330,7 @@ static void strip_doubles(const reduce_job *job, sdx_walk *reduced, size_t rows,
     sdx_fold fold = job->kind->fold;
     double acc[CHUNK], shift[CHUNK];
     if (fold == SDX_FOLD_SUM && job->dtype == SDX_DTYPE_FLOAT32 && reduced->rank == 1) {
-        sdx_kernels_get()->f32_column_sums((const float *)(const void *)job->in + at, rows,
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_column_sums)((const float *)(const void *)job->in + at, rows,
                                            reduced->stride[0], n, acc);
         for (size_t i = 0; i < n; i++) store_double(job, o + i, acc[i], 0);
         return;
@@ -459,7 +459,7 @@ static sdx_status reduce_run(sdx_call *call) {
         .params_size = sizeof(reduce_params),                                                     \
         .prepare = reduce_prepare,                                                                \
         .infer = reduce_infer,                                                                    \
-        .run = reduce_run,                                                                        \
+        .run = SDX_BODY(sdx_op_##name, reduce_run),                                               \
         .aux = &name##_kind,                                                                      \
     }
 

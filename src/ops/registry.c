@@ -44,6 +44,24 @@ static const sdx_op *note_found(const sdx_op *op, size_t index) {
     return op;
 }
 
+/* Of which steps were made, or constants computed. */
+static atomic_bool ran[sizeof sdx_ops / sizeof *sdx_ops + FUSED_COUNT];
+
+static size_t index_of(const sdx_op *op) {
+    return op >= fused && op < fused + FUSED_COUNT ? sdx_ops_count + (size_t)(op - fused)
+                                                   : (size_t)(op - sdx_ops);
+}
+
+bool sdx_op_runs(const sdx_op *op) {
+    if (!op->def->run) return false;
+    atomic_store_explicit(&ran[index_of(op)], true, memory_order_relaxed);
+    return true;
+}
+
+bool sdx_op_has_run(const sdx_op *op) {
+    return atomic_load_explicit(&ran[index_of(op)], memory_order_relaxed);
+}
+
 const sdx_op *sdx_op_found(size_t index) {
     for (size_t i = 0; i < sdx_ops_count + FUSED_COUNT; i++)
         if (atomic_load_explicit(&found[i], memory_order_relaxed) && index-- == 0)
@@ -115,12 +133,12 @@ void sdx_op_explain_missing(const char *domain, const char *name, int64_t versio
         return;
     }
 #if SDX_SELECTED
-    const char *lack = "part of this build, which was made for certain models (SARDONYX_OPS)";
+    const char *lack = SDX_NOT_IN_BUILD;
 #else
-    const char *lack = "supported";
+    const char *lack = "not supported";
 #endif
     size_t at = first_entry(domain, name);
-    int used = snprintf(buffer, size, "operator '%s' of domain '%s' version %lld is not %s", name,
+    int used = snprintf(buffer, size, "operator '%s' of domain '%s' version %lld is %s", name,
                         shown, (long long)version, lack);
     for (size_t i = at; i < sdx_ops_count && compare(&sdx_ops[i], domain, name) == 0; i++) {
         if (used < 0 || (size_t)used >= size) return;

@@ -158,7 +158,7 @@ const sdx_op_def sdx_op_reshape_1 = {
     .params_size = sizeof(reshape_params),
     .prepare = reshape_prepare,
     .infer = reshape_infer,
-    .run = view_run,
+    .run = SDX_BODY(sdx_op_reshape_1, view_run),
 };
 const sdx_op_def sdx_op_reshape_known = {
     .min_in = 1,
@@ -170,7 +170,7 @@ const sdx_op_def sdx_op_reshape_known = {
     .params_size = sizeof(sdx_shape_known),
     .prepare = sdx_shape_known_prepare,
     .infer = sdx_reshape_known_infer,
-    .run = view_run,
+    .run = SDX_BODY(sdx_op_reshape_known, view_run),
 };
 
 const sdx_op_def sdx_op_reshape = {
@@ -183,7 +183,7 @@ const sdx_op_def sdx_op_reshape = {
     .params_size = sizeof(reshape_params),
     .prepare = reshape_prepare,
     .infer = reshape_infer,
-    .run = view_run,
+    .run = SDX_BODY(sdx_op_reshape, view_run),
 };
 
 /* ---- Flatten -------------------------------------------------------------------------------- */
@@ -222,7 +222,7 @@ const sdx_op_def sdx_op_flatten = {
     .params_size = sizeof(flatten_params),
     .prepare = flatten_prepare,
     .infer = flatten_infer,
-    .run = view_run,
+    .run = SDX_BODY(sdx_op_flatten, view_run),
 };
 
 /* ---- Squeeze, Unsqueeze --------------------------------------------------------------------- */
@@ -355,7 +355,7 @@ static sdx_status unsqueeze_infer(sdx_infer *inf) {
         .params_size = sizeof(axes_params),                                                        \
         .prepare = axes_prepare,                                                                   \
         .infer = rule,                                                                             \
-        .run = view_run,                                                                           \
+        .run = SDX_BODY(name, view_run),                                                           \
         .aux = needed,                                                                             \
     }
 AXES_OP(sdx_op_squeeze_1, 1, 1, squeeze_infer, NULL);
@@ -380,5 +380,5 @@ const sdx_op_def sdx_op_identity = {
     .max_out = 1,
     .flags = SDX_OP_VIEW | SDX_OP_DATA_SHAPE,
     .infer = identity_infer,
-    .run = view_run,
+    .run = SDX_BODY(sdx_op_identity, view_run),
 };

@@ -358,19 +358,19 @@ const sdx_op_def sdx_op_resize_10 = {
     .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
     .in_types = {DATA, SDX_T(FLOAT32)},
     .params_size = sizeof(sdx_resize_params),
-    .prepare = resize_prepare, .infer = infer, .run = run,
+    .prepare = resize_prepare, .infer = infer, .run = SDX_BODY(sdx_op_resize_10, run),
 };
 
 const sdx_op_def sdx_op_resize = {
     .min_in = 1, .max_in = 4, .min_out = 1, .max_out = 1,
     .in_types = {DATA, SDX_T_FLOATS, SDX_T(FLOAT32), SDX_T(INT64)},
     .params_size = sizeof(sdx_resize_params),
-    .prepare = resize_prepare, .infer = infer, .run = run,
+    .prepare = resize_prepare, .infer = infer, .run = SDX_BODY(sdx_op_resize, run),
 };
 
 const sdx_op_def sdx_op_upsample = {
     .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
     .in_types = {DATA, SDX_T(FLOAT32)},
     .params_size = sizeof(sdx_resize_params),
-    .prepare = upsample_prepare, .infer = infer, .run = run,
+    .prepare = upsample_prepare, .infer = infer, .run = SDX_BODY(sdx_op_upsample, run),
 };

@@ -67,7 +67,7 @@ static void f32_blend(const sdx_resize_axis *axis, size_t o, size_t wide, const 
             rows[count] = in + (size_t)index[t] * wide;
             weights[count++] = weight[t];
         }
-        kernels->f32_weigh(rows, weights, count, out, wide, first > 0);
+        SDX_KERNEL_OF(kernels, f32_weigh)(rows, weights, count, out, wide, first > 0);
     }
 }
 
@@ -102,9 +102,9 @@ static void turned_pass(const sdx_resize_axis *axis, size_t before, float outsid
                         const float *from, float *first, float *second, float *to) {
     const sdx_kernels *kernels = sdx_kernels_get();
     size_t ins = (size_t)axis->in, outs = (size_t)axis->out;
-    kernels->f32_transpose(from, (ptrdiff_t)ins, first, (ptrdiff_t)before, before, ins);
+    SDX_KERNEL_OF(kernels, f32_transpose)(from, (ptrdiff_t)ins, first, (ptrdiff_t)before, before, ins);
     f32_pass(axis, 1, before, outside, first, second);
-    kernels->f32_transpose(second, (ptrdiff_t)before, to, (ptrdiff_t)outs, outs, before);
+    SDX_KERNEL_OF(kernels, f32_transpose)(second, (ptrdiff_t)before, to, (ptrdiff_t)outs, outs, before);
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */

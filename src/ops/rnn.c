@@ -221,8 +221,8 @@ static sdx_status rnn_infer(sdx_infer *inf) {
         .params_size = sizeof(sdx_rnn_params),                                                    \
         .prepare = rnn_prepare,                                                                   \
         .infer = rnn_infer,                                                                       \
-        .pack = sdx_rnn_pack,                                                                     \
-        .run = sdx_rnn_run,                                                                       \
+        .pack = SDX_BODY(sdx_op_##name, sdx_rnn_pack),                                            \
+        .run = SDX_BODY(sdx_op_##name, sdx_rnn_run),                                              \
         .aux = &name##_kind,                                                                      \
     }
 RNN_DEF(rnn, SDX_RNN_PLAIN, 1, 1, 6, 2);

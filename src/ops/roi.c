@@ -272,7 +272,7 @@ const sdx_op_def sdx_op_roi_align = {
     .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T_FLOATS, SDX_T_FLOATS, SDX_T(INT64)},
     .params_size = sizeof(params),
-    .prepare = align_prepare, .infer = infer, .run = align_run,
+    .prepare = align_prepare, .infer = infer, .run = SDX_BODY(sdx_op_roi_align, align_run),
 };
 
 const sdx_op_def sdx_op_max_roi_pool = {
@@ -280,5 +280,5 @@ const sdx_op_def sdx_op_max_roi_pool = {
     .flags = SDX_OP_SAME_TYPE,
     .in_types = {SDX_T_FLOATS},
     .params_size = sizeof(params),
-    .prepare = max_prepare, .infer = infer, .run = max_run,
+    .prepare = max_prepare, .infer = infer, .run = SDX_BODY(sdx_op_max_roi_pool, max_run),
 };

@@ -79,7 +79,7 @@ const sdx_op_def sdx_op_scatter_elements = {
     .params_size = sizeof(scatter_params),
     .prepare = scatter_prepare,
     .infer = scatter_elements_infer,
-    .run = scatter_elements_run,
+    .run = SDX_BODY(sdx_op_scatter_elements, scatter_elements_run),
     .aux = has_axis,
 };
 
@@ -147,7 +147,7 @@ const sdx_op_def sdx_op_scatter_nd = {
     .params_size = sizeof(scatter_params),
     .prepare = scatter_prepare,
     .infer = scatter_nd_infer,
-    .run = scatter_nd_run,
+    .run = SDX_BODY(sdx_op_scatter_nd, scatter_nd_run),
 };
 
 /* ---- TensorScatter -------------------------------------------------------------------------- */
@@ -239,5 +239,5 @@ const sdx_op_def sdx_op_tensor_scatter = {
     .params_size = sizeof(cache_params),
     .prepare = cache_prepare,
     .infer = cache_infer,
-    .run = cache_run,
+    .run = SDX_BODY(sdx_op_tensor_scatter, cache_run),
 };

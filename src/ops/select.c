@@ -132,4 +132,4 @@ const sdx_op_def sdx_op_where = {
     .flags = SDX_OP_IN_PLACE,
     .in_types = {SDX_T(BOOL), SDX_T_NUMERIC | SDX_T_COMPLEX | SDX_T(BOOL) | SDX_T(STRING)},
     .infer = where_infer,
-    .run = where_run};
+    .run = SDX_BODY(sdx_op_where, where_run)};

@@ -118,7 +118,7 @@ const sdx_op_def sdx_op_non_zero = {
     .flags = SDX_OP_DATA_SHAPE,
     .in_types = {SDX_T_ALL},
     .infer = nonzero_infer,
-    .run = nonzero_run,
+    .run = SDX_BODY(sdx_op_non_zero, nonzero_run),
 };
 
 /* ---- Compress ------------------------------------------------------------------------------- */
@@ -197,5 +197,5 @@ const sdx_op_def sdx_op_compress = {
     .params_size = sizeof(compress_params),
     .prepare = compress_prepare,
     .infer = compress_infer,
-    .run = compress_run,
+    .run = SDX_BODY(sdx_op_compress, compress_run),
 };

@@ -52,7 +52,8 @@ const sdx_op_def sdx_op_sequence_empty = {
     .min_in = 0, .max_in = 0, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_HEAP,
     .params_size = sizeof(empty_params),
-    .prepare = empty_prepare, .infer = empty_infer, .run = empty_run,
+    .prepare = empty_prepare, .infer = empty_infer,
+    .run = SDX_BODY(sdx_op_sequence_empty, empty_run),
 };
 
 /* ---- SequenceConstruct ---------------------------------------------------------------------- */
@@ -90,7 +91,7 @@ const sdx_op_def sdx_op_sequence_construct = {
     .min_in = 1, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_HEAP,
     .in_types = {SDX_T_ALL},
-    .infer = construct_infer, .run = construct_run,
+    .infer = construct_infer, .run = SDX_BODY(sdx_op_sequence_construct, construct_run),
 };
 
 /* ---- SequenceAt ----------------------------------------------------------------------------- */
@@ -116,7 +117,7 @@ static sdx_status at_run(sdx_call *call) {
 const sdx_op_def sdx_op_sequence_at = {
     .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_HEAP,
-    .infer = at_infer, .run = at_run,
+    .infer = at_infer, .run = SDX_BODY(sdx_op_sequence_at, at_run),
 };
 
 /* ---- SequenceInsert, SequenceErase ---------------------------------------------------------- */
@@ -188,13 +189,13 @@ static sdx_status erase_run(sdx_call *call) {
 const sdx_op_def sdx_op_sequence_insert = {
     .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_HEAP,
-    .infer = insert_infer, .run = insert_run,
+    .infer = insert_infer, .run = SDX_BODY(sdx_op_sequence_insert, insert_run),
 };
 
 const sdx_op_def sdx_op_sequence_erase = {
     .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_HEAP,
-    .infer = erase_infer, .run = erase_run,
+    .infer = erase_infer, .run = SDX_BODY(sdx_op_sequence_erase, erase_run),
 };
 
 /* ---- SequenceLength ------------------------------------------------------------------------- */
@@ -215,5 +216,5 @@ static sdx_status length_run(sdx_call *call) {
 
 const sdx_op_def sdx_op_sequence_length = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = length_infer, .run = length_run,
+    .infer = length_infer, .run = SDX_BODY(sdx_op_sequence_length, length_run),
 };

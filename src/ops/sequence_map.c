@@ -91,5 +91,5 @@ const sdx_op_def sdx_op_sequence_map = {
     .min_in = 1, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = SDX_VARIADIC,
     .flags = SDX_OP_HEAP,
     .params_size = sizeof(map_params),
-    .prepare = map_prepare, .infer = map_infer, .run = map_run,
+    .prepare = map_prepare, .infer = map_infer, .run = SDX_BODY(sdx_op_sequence_map, map_run),
 };

@@ -125,7 +125,8 @@ const sdx_op_def sdx_op_split_to_sequence = {
     .flags = SDX_OP_HEAP,
     .in_types = {SDX_T_ALL, SDX_T_INDEX},
     .params_size = sizeof(split_params),
-    .prepare = split_prepare, .infer = split_infer, .run = split_run,
+    .prepare = split_prepare, .infer = split_infer,
+    .run = SDX_BODY(sdx_op_split_to_sequence, split_run),
 };
 
 /* ---- ConcatFromSequence --------------------------------------------------------------------- */
@@ -226,5 +227,6 @@ const sdx_op_def sdx_op_concat_from_sequence = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .flags = SDX_OP_HEAP,
     .params_size = sizeof(concat_params),
-    .prepare = concat_prepare, .infer = concat_infer, .run = concat_run,
+    .prepare = concat_prepare, .infer = concat_infer,
+    .run = SDX_BODY(sdx_op_concat_from_sequence, concat_run),
 };

@@ -141,7 +141,7 @@ static void turn_4(const box_job *job, const char *from, char *to, int64_t count
         turn_any_4(job, from, to, count);
         return;
     }
-    sdx_kernels_get()->f32_transpose((const float *)(const void *)from,
+    SDX_KERNEL_OF(sdx_kernels_get(), f32_transpose)((const float *)(const void *)from,
                                      (ptrdiff_t)(job->cross_from / 4), (float *)(void *)to,
                                      (ptrdiff_t)(job->row_to / 4), (size_t)job->cross,
                                      (size_t)count);
@@ -152,7 +152,7 @@ static void turn_4(const box_job *job, const char *from, char *to, int64_t count
 static void across_4(const box_job *job, const char *from, char *to, int64_t count) {
     if (((uintptr_t)from | (uintptr_t)to | (uintptr_t)job->row_from | (uintptr_t)job->cross_to) %
         4 == 0) {
-        sdx_kernels_get()->f32_transpose((const float *)(const void *)from,
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_transpose)((const float *)(const void *)from,
                                          (ptrdiff_t)(job->row_from / 4), (float *)(void *)to,
                                          (ptrdiff_t)(job->cross_to / 4), (size_t)count,
                                          (size_t)job->cross);

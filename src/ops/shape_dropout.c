@@ -159,7 +159,7 @@ static sdx_status dropout_run(sdx_call *call) {
         .params_size = sizeof(dropout_params),                                                     \
         .prepare = dropout_prepare,                                                                \
         .infer = dropout_infer,                                                                    \
-        .run = dropout_run,                                                                        \
+        .run = SDX_BODY(name, dropout_run),                                                        \
     }
 DROPOUT_OP(sdx_op_dropout_1, 1, SDX_OP_RANDOM);
 DROPOUT_OP(sdx_op_dropout_7, 1, 0);

@@ -59,7 +59,7 @@ const sdx_op_def sdx_op_shape = {
     .params_size = sizeof(shape_params),
     .prepare = shape_prepare,
     .infer = shape_infer,
-    .run = shape_run,
+    .run = SDX_BODY(sdx_op_shape, shape_run),
 };
 
 static sdx_status size_infer(sdx_infer *inf) {
@@ -84,5 +84,5 @@ const sdx_op_def sdx_op_size = {
     .max_out = 1,
     .in_types = {SDX_T_ALL},
     .infer = size_infer,
-    .run = size_run,
+    .run = SDX_BODY(sdx_op_size, size_run),
 };

@@ -262,5 +262,5 @@ const sdx_op_def sdx_op_unique = {
     .params_size = sizeof(unique_params),
     .prepare = unique_prepare,
     .infer = unique_infer,
-    .run = unique_run,
+    .run = SDX_BODY(sdx_op_unique, unique_run),
 };

@@ -184,7 +184,7 @@ const sdx_op_def sdx_op_dft = {
     .params_size = sizeof(dft_params),
     .prepare = dft_prepare,
     .infer = dft_infer,
-    .run = dft_run,
+    .run = SDX_BODY(sdx_op_dft, dft_run),
 };
 
 /* ---- STFT ------------------------------------------------------------------------------------ */
@@ -306,5 +306,5 @@ const sdx_op_def sdx_op_stft = {
     .params_size = sizeof(stft_params),
     .prepare = stft_prepare,
     .infer = stft_infer,
-    .run = stft_run,
+    .run = SDX_BODY(sdx_op_stft, stft_run),
 };

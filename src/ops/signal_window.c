@@ -76,7 +76,7 @@ static sdx_status window_run(sdx_call *call) {
         .params_size = sizeof(window_params),                                                     \
         .prepare = window_prepare,                                                                \
         .infer = window_infer,                                                                    \
-        .run = window_run,                                                                        \
+        .run = SDX_BODY(sdx_op_##name, window_run),                                               \
         .aux = &name##_kind,                                                                      \
     }
 WINDOW_DEF(hann_window, 0.5, 0.5, 0);
@@ -177,5 +177,5 @@ const sdx_op_def sdx_op_mel_weight_matrix = {
     .params_size = sizeof(mel_params),
     .prepare = mel_prepare,
     .infer = mel_infer,
-    .run = mel_run,
+    .run = SDX_BODY(sdx_op_mel_weight_matrix, mel_run),
 };

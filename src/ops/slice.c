@@ -263,7 +263,7 @@ const sdx_op_def sdx_op_slice_1 = {
     .params_size = sizeof(slice_params),
     .prepare = slice_prepare,
     .infer = slice_infer,
-    .run = slice_run,
+    .run = SDX_BODY(sdx_op_slice_1, slice_run),
 };
 const sdx_op_def sdx_op_slice = {
     .min_in = 3,
@@ -274,5 +274,5 @@ const sdx_op_def sdx_op_slice = {
     .params_size = sizeof(slice_params),
     .prepare = slice_prepare,
     .infer = slice_infer,
-    .run = slice_run,
+    .run = SDX_BODY(sdx_op_slice, slice_run),
 };

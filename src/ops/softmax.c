@@ -53,7 +53,7 @@ static void rows_f32(void *arg, size_t begin, size_t end) {
         for (size_t r = begin; r < end; r++, x += job->axis, y += job->axis)
             hard_row(x, y, job->axis);
     else
-        sdx_kernels_get()->f32_softmax(x, y, end - begin, job->axis, job->kind == LOG_SOFTMAX);
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_softmax)(x, y, end - begin, job->axis, job->kind == LOG_SOFTMAX);
 }
 
 /* Strips of adjacent columns, inner apart from one row to the next. */
@@ -63,7 +63,7 @@ static void strips_f32(void *arg, size_t begin, size_t end) {
         size_t at = s % job->strips * STRIP;
         size_t n = job->inner - at < STRIP ? job->inner - at : STRIP;
         size_t offset = s / job->strips * job->axis * job->inner + at;
-        sdx_kernels_get()->f32_softmax_columns((const float *)job->in + offset,
+        SDX_KERNEL_OF(sdx_kernels_get(), f32_softmax_columns)((const float *)job->in + offset,
                                                (float *)job->out + offset, job->axis, job->inner,
                                                n, job->kind == LOG_SOFTMAX);
     }
@@ -154,7 +154,7 @@ static sdx_status softmax_run(sdx_call *call) {
         .params_size = sizeof(softmax_params),                                                    \
         .prepare = softmax_prepare,                                                               \
         .infer = softmax_infer,                                                                   \
-        .run = softmax_run,                                                                       \
+        .run = SDX_BODY(sdx_op_##name, softmax_run),                                              \
         .aux = &name##_mode,                                                                      \
     }
 SOFTMAX_DEF(softmax, SOFTMAX);

@@ -87,7 +87,7 @@ static sdx_status space_run(sdx_call *call) {
         .params_size = sizeof(space_params),                                                       \
         .prepare = space_prepare,                                                                  \
         .infer = space_infer,                                                                      \
-        .run = space_run,                                                                          \
+        .run = SDX_BODY(name, space_run),                                                          \
         .aux = direction,                                                                          \
     }
 SPACE_OP(sdx_op_depth_to_space, to_space);
@@ -171,7 +171,7 @@ const sdx_op_def sdx_op_reverse_sequence = {
     .params_size = sizeof(reverse_params),
     .prepare = reverse_prepare,
     .infer = reverse_infer,
-    .run = reverse_run,
+    .run = SDX_BODY(sdx_op_reverse_sequence, reverse_run),
 };
 
 /* ---- Trilu ---------------------------------------------------------------------------------- */
@@ -244,5 +244,5 @@ const sdx_op_def sdx_op_trilu = {
     .params_size = sizeof(trilu_params),
     .prepare = trilu_prepare,
     .infer = trilu_infer,
-    .run = trilu_run,
+    .run = SDX_BODY(sdx_op_trilu, trilu_run),
 };

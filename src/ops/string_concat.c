@@ -63,5 +63,5 @@ static sdx_status concat_run(sdx_call *call) {
 const sdx_op_def sdx_op_string_concat = {
     .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(STRING)},
-    .infer = concat_infer, .run = concat_run,
+    .infer = concat_infer, .run = SDX_BODY(sdx_op_string_concat, concat_run),
 };

@@ -134,5 +134,6 @@ const sdx_op_def sdx_op_string_normalizer = {
     .in_types = {SDX_T(STRING)},
     .flags = SDX_OP_DATA_SHAPE,
     .params_size = sizeof(normalizer_params),
-    .prepare = normalizer_prepare, .infer = normalizer_infer, .run = normalizer_run,
+    .prepare = normalizer_prepare, .infer = normalizer_infer,
+    .run = SDX_BODY(sdx_op_string_normalizer, normalizer_run),
 };

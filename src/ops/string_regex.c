@@ -107,6 +107,7 @@ const sdx_op_def sdx_op_regex_full_match = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(STRING)},
     .params_size = sizeof(regex_params),
-    .prepare = regex_prepare, .infer = regex_infer, .run = regex_run,
+    .prepare = regex_prepare, .infer = regex_infer,
+    .run = SDX_BODY(sdx_op_regex_full_match, regex_run),
     .lacks = REGEX_LACKS,
 };

@@ -116,5 +116,5 @@ const sdx_op_def sdx_op_string_split = {
     .in_types = {SDX_T(STRING)},
     .flags = SDX_OP_DATA_SHAPE,
     .params_size = sizeof(split_params),
-    .prepare = split_prepare, .infer = split_infer, .run = split_run,
+    .prepare = split_prepare, .infer = split_infer, .run = SDX_BODY(sdx_op_string_split, split_run),
 };

@@ -288,5 +288,6 @@ const sdx_op_def sdx_op_tfidf_vectorizer = {
     .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .in_types = {SDX_T(STRING) | SDX_T_INDEX},
     .params_size = sizeof(tfidf_params),
-    .prepare = tfidf_prepare, .infer = tfidf_infer, .run = tfidf_run,
+    .prepare = tfidf_prepare, .infer = tfidf_infer,
+    .run = SDX_BODY(sdx_op_tfidf_vectorizer, tfidf_run),
 };

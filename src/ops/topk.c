@@ -207,5 +207,5 @@ const sdx_op_def sdx_op_topk = {
     .params_size = sizeof(topk_params),
     .prepare = topk_prepare,
     .infer = topk_infer,
-    .run = topk_run,
+    .run = SDX_BODY(sdx_op_topk, topk_run),
 };

@@ -217,7 +217,8 @@ const sdx_op_def sdx_op_adagrad = {
     .min_in = 5, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = SDX_VARIADIC,
     .in_types = {T_TRAINED, SDX_T(INT64), T_TRAINED},
     .params_size = sizeof(training_params),
-    .prepare = adagrad_prepare, .infer = training_infer, .run = training_run,
+    .prepare = adagrad_prepare, .infer = training_infer,
+    .run = SDX_BODY(sdx_op_adagrad, training_run),
     .aux = &adagrad_kind,
 };
 
@@ -225,7 +226,7 @@ const sdx_op_def sdx_op_adam = {
     .min_in = 6, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = SDX_VARIADIC,
     .in_types = {T_TRAINED, SDX_T(INT64), T_TRAINED},
     .params_size = sizeof(training_params),
-    .prepare = adam_prepare, .infer = training_infer, .run = training_run,
+    .prepare = adam_prepare, .infer = training_infer, .run = SDX_BODY(sdx_op_adam, training_run),
     .aux = &adam_kind,
 };
 
@@ -233,6 +234,7 @@ const sdx_op_def sdx_op_momentum = {
     .min_in = 5, .max_in = SDX_VARIADIC, .min_out = 1, .max_out = SDX_VARIADIC,
     .in_types = {T_TRAINED, SDX_T(INT64), T_TRAINED},
     .params_size = sizeof(training_params),
-    .prepare = momentum_prepare, .infer = training_infer, .run = training_run,
+    .prepare = momentum_prepare, .infer = training_infer,
+    .run = SDX_BODY(sdx_op_momentum, training_run),
     .aux = &momentum_kind,
 };

@@ -91,5 +91,5 @@ const sdx_op_def sdx_op_transpose = {
     .params_size = sizeof(transpose_params),
     .prepare = transpose_prepare,
     .infer = transpose_infer,
-    .run = transpose_run,
+    .run = SDX_BODY(sdx_op_transpose, transpose_run),
 };

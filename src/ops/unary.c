@@ -40,14 +40,14 @@ sdx_status sdx_unary_run(sdx_call *call) {
 #define MATH(op)                                                                                  \
     SDX_EW_FLOATS(KERNEL, op)                                                                     \
     static const sdx_unary_op op##_op = {                                                         \
-        .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, op)}, .grain = SDX_EW_GRAIN_HEAVY}};       \
+        .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_BODY, op)}, .grain = SDX_EW_GRAIN_HEAVY}};        \
     SDX_UNARY(op, SDX_T_FLOATS, op##_op)
 /* float32 by a vector kernel in place of libm. */
 #define VECTOR(op, FUNCTION, types, effort)                                                       \
     SDX_VECTOR_UNARY(op##_f32, sdx_unary_params, FUNCTION, 0, 0)                                  \
     KERNEL(op, f64, double, FLOAT64)                                                              \
     static const sdx_unary_op op##_op = {                                                         \
-        .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, op)}, .grain = effort}};                   \
+        .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_BODY, op)}, .grain = effort}};                    \
     SDX_UNARY(op, types, op##_op)
 
 VECTOR(exp, SDX_F32_EXP, SDX_T_FLOATS, SDX_EW_GRAIN_MIDDLE);

@@ -13,7 +13,7 @@
 #define VECTOR(op, FUNCTION)                                                                      \
     SDX_VECTOR_UNARY(op##_f32, sdx_unary_params, FUNCTION, p->value[0], p->value[1])              \
     KERNEL(op, f64, double, FLOAT64)
-#define KERNELS(op, effort) {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, op)}, .grain = (effort)}
+#define KERNELS(op, effort) {.of = {SDX_EW_FLOATS(SDX_EW_BODY, op)}, .grain = (effort)}
 /* An operator with up to two float attributes: name, default, name, default. */
 #define ACTIVATION(op, types, effort, name1, default1, name2, default2)                           \
     static const sdx_unary_op op##_op = {.kernels = KERNELS(op, effort),                          \
@@ -81,7 +81,8 @@ ACTIVATION(selu, SDX_T_FLOATS, HEAVY, "alpha", 1.67326319217681884765625f, "gamm
 ACTIVATION(celu, SDX_T_FLOATS, HEAVY, "alpha", 1, NULL, 0);
 
 /* Before version 6 Selu had other, rounder defaults. */
-static const sdx_unary_op selu_1_op = {.kernels = KERNELS(selu, HEAVY),
+static const sdx_unary_op selu_1_op = {.kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, selu)},
+                                                   .grain = HEAVY},
                                        .attr = {"alpha", "gamma"},
                                        .fallback = {1.6732f, 1.0507f}};
 SDX_UNARY(selu_1, SDX_T_FLOATS, selu_1_op);
@@ -100,7 +101,7 @@ static sdx_expr relu_content(sdx_infer *inf, sdx_expr a, sdx_expr b) {
 }
 
 static const sdx_unary_op relu_op = {
-    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTRY, relu) SDX_EW_SIGNED(SDX_EW_ENTRY, relu)}},
+    .kernels = {.of = {SDX_EW_FLOATS(SDX_EW_BODY, relu) SDX_EW_SIGNED(SDX_EW_BODY, relu)}},
     .content = relu_content};
 SDX_UNARY(relu, SDX_T_FLOATS | SDX_T_SIGNED, relu_op);
 

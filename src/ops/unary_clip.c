@@ -127,4 +127,4 @@ const sdx_op_def sdx_op_clip = {.min_in = 1,
                                 .params_size = sizeof(clip_params),
                                 .prepare = clip_prepare,
                                 .infer = clip_infer,
-                                .run = clip_run};
+                                .run = SDX_BODY(sdx_op_clip, clip_run)};

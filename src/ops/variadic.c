@@ -156,7 +156,7 @@ static const variadic_op mean_op = {.kernels = {.of = {SDX_EW_FLOATS(SDX_EW_ENTR
                                     .in_types = {types},                                          \
                                     .prepare = variadic_prepare,                                  \
                                     .infer = variadic_infer,                                      \
-                                    .run = variadic_run,                                          \
+                                    .run = SDX_BODY(sdx_op_##id, variadic_run),                   \
                                     .aux = &id##_op}
 VARIADIC(min, SDX_T_NUMERIC);
 VARIADIC(max, SDX_T_NUMERIC);

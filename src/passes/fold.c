@@ -122,6 +122,7 @@ static bool run_body(folder *f, const sdx_node *node, sdx_value **in, sdx_value 
                      const bool *wanted, size_t scratch_bytes) {
     sdx_error error;
     sdx_error_clear(&error);
+    if (!sdx_op_runs(node->op)) return false;
     sdx_call call = {.def = node->op->def, .params = node->params, .version = node->version,
                      .in_count = node->input_count, .out_count = node->output_count, .in = in,
                      .out = out, .out_wanted = wanted, .host = &f->host, .node = node,

@@ -73,6 +73,7 @@ typedef struct tile_run {
 #define TILE_VECTORS 1
 #define TILE_ROWS    1
 #include "kernels/simd/f32_tile_template.h"
+#if SDX_HAS(narrow_tiles) /* else rows go one by one */
 #define TILE_ROWS 2
 #include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 3
@@ -95,6 +96,7 @@ typedef struct tile_run {
 #include "kernels/simd/f32_tile_template.h"
 #define TILE_ROWS 12
 #include "kernels/simd/f32_tile_template.h"
+#endif
 #undef TILE_VECTORS
 
 #define TILE_VECTORS 2
@@ -168,8 +170,13 @@ typedef struct tile_run {
 typedef void (*tile)(const sdx_tiles *job, tile_run *run, const float *const *rows, float *out);
 
 /* By width, each list by height. */
-static const tile tiles_1[] = {tile_1x1, tile_2x1, tile_3x1, tile_4x1,  tile_5x1,  tile_6x1,
-                               tile_7x1, tile_8x1, tile_9x1, tile_10x1, tile_11x1, tile_12x1};
+static const tile tiles_1[] = {
+    tile_1x1,
+#if SDX_HAS(narrow_tiles)
+    tile_2x1, tile_3x1, tile_4x1, tile_5x1,  tile_6x1,  tile_7x1,
+    tile_8x1, tile_9x1, tile_10x1, tile_11x1, tile_12x1,
+#endif
+};
 static const tile tiles_2[] = {
     tile_1x2, tile_2x2, tile_3x2, tile_4x2,  tile_5x2,  tile_6x2,
 #if SIMD_REGISTERS >= 32
@@ -218,15 +225,19 @@ SIMD_INLINE void activate_as(const sdx_tiles *job, size_t first, size_t rows, sd
 }
 
 static void activate(const sdx_tiles *job, size_t first, size_t rows) {
+#define ACT(act, part)                                                                            \
+    case act:                                                                                     \
+        if (SDX_HAS(part)) activate_as(job, first, rows, act);                                    \
+        break;
     switch (job->tail.act) {
-    case SDX_ACT_LEAKY: activate_as(job, first, rows, SDX_ACT_LEAKY); break;
-    case SDX_ACT_SIGMOID: activate_as(job, first, rows, SDX_ACT_SIGMOID); break;
-    case SDX_ACT_SWISH: activate_as(job, first, rows, SDX_ACT_SWISH); break;
-    case SDX_ACT_HARD_SIGMOID: activate_as(job, first, rows, SDX_ACT_HARD_SIGMOID); break;
-    case SDX_ACT_HARD_SWISH: activate_as(job, first, rows, SDX_ACT_HARD_SWISH); break;
-    case SDX_ACT_TANH: activate_as(job, first, rows, SDX_ACT_TANH); break;
-    case SDX_ACT_GELU: activate_as(job, first, rows, SDX_ACT_GELU); break;
-    case SDX_ACT_GELU_TANH: activate_as(job, first, rows, SDX_ACT_GELU_TANH); break;
+        ACT(SDX_ACT_LEAKY, act_leaky)
+        ACT(SDX_ACT_SIGMOID, act_sigmoid)
+        ACT(SDX_ACT_SWISH, act_swish)
+        ACT(SDX_ACT_HARD_SIGMOID, act_hard_sigmoid)
+        ACT(SDX_ACT_HARD_SWISH, act_hard_swish)
+        ACT(SDX_ACT_TANH, act_tanh)
+        ACT(SDX_ACT_GELU, act_gelu)
+        ACT(SDX_ACT_GELU_TANH, act_gelu_tanh)
     default: break;
     }
 }

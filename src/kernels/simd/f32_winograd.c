@@ -92,23 +92,39 @@ SIMD_INLINE size_t place(size_t i, const size_t n, const size_t edge) {
 #define WINOGRAD_UNROLL SIMD_UNROLL
 #include "kernels/simd/f32_winograd_template.h"
 
-#define OVER_CHANNELS(call, ...)                                                                  \
+#if SDX_SELECTED /* to be small: the last channels of all sizes by one copy of the code; the same sums */
+static __attribute__((noinline)) void in_rest(const sdx_winograd_in *job, size_t channel,
+                                              size_t lanes, size_t edge, size_t rows,
+                                              size_t columns) {
+    in_any(job, channel, lanes, edge, rows, columns);
+}
+static __attribute__((noinline)) void out_rest(const sdx_winograd_out *job, size_t channel,
+                                               size_t lanes, size_t edge, size_t rows,
+                                               size_t columns) {
+    out_any(job, channel, lanes, edge, rows, columns);
+}
+#define REST(call, rest) rest
+#else
+#define REST(call, rest) call
+#endif
+
+#define OVER_CHANNELS(call, rest, ...)                                                            \
     do {                                                                                          \
         size_t c = 0;                                                                             \
         for (; c + VL <= job->channels; c += VL) call(job, c, VL, __VA_ARGS__);                   \
-        if (c < job->channels) call(job, c, job->channels - c, __VA_ARGS__);                      \
+        if (c < job->channels) REST(call, rest)(job, c, job->channels - c, __VA_ARGS__);          \
     } while (0)
 
 void SDX_NAME(sdx_f32_winograd_in)(const sdx_winograd_in *job) {
     const size_t edge = job->edge, rows = job->rows, columns = job->columns;
-    if (rows == 6 && columns == 6) OVER_CHANNELS(in_whole, 6, 6, 6);
-    else if (edge == 4 && rows == 4 && columns == 4) OVER_CHANNELS(in_whole, 4, 4, 4);
-    else OVER_CHANNELS(in_any, edge, rows, columns);
+    if (rows == 6 && columns == 6) OVER_CHANNELS(in_whole, in_rest, 6, 6, 6);
+    else if (edge == 4 && rows == 4 && columns == 4) OVER_CHANNELS(in_whole, in_rest, 4, 4, 4);
+    else OVER_CHANNELS(in_any, in_rest, edge, rows, columns);
 }
 
 void SDX_NAME(sdx_f32_winograd_out)(const sdx_winograd_out *job) {
     const size_t edge = job->edge, rows = job->rows, columns = job->columns;
-    if (rows == 6 && columns == 6) OVER_CHANNELS(out_whole, 6, 6, 6);
-    else if (edge == 4 && rows == 4 && columns == 4) OVER_CHANNELS(out_whole, 4, 4, 4);
-    else OVER_CHANNELS(out_any, edge, rows, columns);
+    if (rows == 6 && columns == 6) OVER_CHANNELS(out_whole, out_rest, 6, 6, 6);
+    else if (edge == 4 && rows == 4 && columns == 4) OVER_CHANNELS(out_whole, out_rest, 4, 4, 4);
+    else OVER_CHANNELS(out_any, out_rest, edge, rows, columns);
 }
