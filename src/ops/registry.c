@@ -47,19 +47,23 @@ static const sdx_op *note_found(const sdx_op *op, size_t index) {
 /* Of which steps were made, or constants computed. */
 static atomic_bool ran[sizeof sdx_ops / sizeof *sdx_ops + FUSED_COUNT];
 
-static size_t index_of(const sdx_op *op) {
-    return op >= fused && op < fused + FUSED_COUNT ? sdx_ops_count + (size_t)(op - fused)
-                                                   : (size_t)(op - sdx_ops);
+/* NULL: it stands in neither list, as a test's own. */
+static atomic_bool *ran_of(const sdx_op *op) {
+    const uintptr_t at = (uintptr_t)op, first = (uintptr_t)sdx_ops, second = (uintptr_t)fused;
+    if (at - first < sizeof sdx_ops) return &ran[(at - first) / sizeof *op];
+    if (at - second >= FUSED_COUNT * sizeof *op) return NULL;
+    return &ran[sdx_ops_count + (at - second) / sizeof *op];
 }
 
 bool sdx_op_runs(const sdx_op *op) {
-    if (!op->def->run) return false;
-    atomic_store_explicit(&ran[index_of(op)], true, memory_order_relaxed);
-    return true;
+    atomic_bool *noted = ran_of(op);
+    if (op->def->run && noted) atomic_store_explicit(noted, true, memory_order_relaxed);
+    return op->def->run != NULL;
 }
 
 bool sdx_op_has_run(const sdx_op *op) {
-    return atomic_load_explicit(&ran[index_of(op)], memory_order_relaxed);
+    atomic_bool *noted = ran_of(op);
+    return noted && atomic_load_explicit(noted, memory_order_relaxed);
 }
 
 const sdx_op *sdx_op_found(size_t index) {
