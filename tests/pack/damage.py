@@ -144,10 +144,9 @@ def kill_writers(damage):
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         damage.expect(target.read_bytes() in (old, new), f"killed after {number}/20 of its time")
-    # Only between naming the finished file and renaming it can a killed writer leave something: nothing
-    # yet, or all of it.
-    for left in damage.folder.glob("kept.sdx.*"):
-        damage.expect(left.read_bytes() in (b"", new), f"{left.name} is neither empty nor whole")
+    # Only between naming the finished file and renaming it can a killed writer leave something: all of it.
+    for left in damage.folder.glob(".sardonyx-*"):
+        damage.expect(left.read_bytes() == new, f"{left.name} is not whole")
         left.unlink()
 
 
