@@ -1,21 +1,29 @@
 /* threads.c - the pool of worker threads that a context runs its kernels on. A loop is cut into
  * pieces, and these into a range for each thread, which claims its own first and then what others have
- * left, from atomic counters: a thread so gets the same part of each layer of a network, and finds much
- * of what it reads in its own cache. Nobody waits for a worker that has not joined, so a loop shorter
- * than a wake-up costs no more than one thread would need.
+ * left: a thread so gets the same part of each layer of a network, and finds much of what it reads in
+ * its own cache. Nobody waits for a worker that has claimed nothing, so a loop shorter than a wake-up
+ * costs no more than one thread would need.
  *
- * A network is some hundred loops of a few microseconds each, so that opening and closing one takes no
- * lock as long as workers are awake, and they stay awake between the loops of a run
- * (sdx_pool_begin_run) for a short while; beyond that, and without a run, they sleep on a condition
- * variable. Three pairs of sides meet here, and in each a side first says what it does, then looks at
- * what the other said, in one order for all (seq_cst), so that at least one of them notices:
+ * A network is some hundred loops of a few microseconds each, and a cache line takes 0.1 to 0.5 us from
+ * one core to another. So while workers are awake, which they are between the loops of a run
+ * (sdx_pool_begin_run) for a short while, a loop moves few lines: the board, all of what a loop is in one
+ * line, to each worker; and the worker's own line, what it has claimed and done, back to the caller. Both
+ * are written by plain stores that nobody waits for:
  *
- *   worker joins (joined + 1, looks at open)      caller closes (open = 0, looks at joined)
- *   worker sleeps (sleepers + 1, looks at open)   caller opens (open = n, looks at sleepers)
- *   worker leaves (joined - 1, looks at waiting)  caller sleeps (waiting = 1, looks at joined)
+ *   board   The caller sets `open` to 0, writes the fields, sets `open` to the loop's number. A worker reads
+ *           the number, the fields and the number again; the same twice, and the fields belong to it.
+ *   claims  A counter holds the number of a loop beside what is claimed of its range, and is moved on by
+ *           compare-and-exchange. One of an earlier loop stands at 0 of this one, so that nobody sets them
+ *           back; and who comes late, for a loop that is over, finds all claims of that number taken.
+ *   done    A thread counts what it has done beside the loop's number. The loop is over when these sum up to
+ *           its claims, whatever the workers do that claimed none.
  *
- * What the caller says is exchanged rather than stored: qemu's 64-bit ARM lets a load pass a store before it,
- * though both are seq_cst, and a worker or the caller would sleep for ever. Processors take as long for either.
+ * Beyond that, and without a run, they sleep on condition variables. Who goes to sleep and who would have to
+ * wake it meet in one variable that both read and write in one operation, so that the later one sees what the
+ * earlier one did before:
+ *
+ *   worker sleeps (sleepers + 1, looks at open)   caller opens (open = n, sleepers + 0)
+ *   caller sleeps (waiting = 1, sums up done)     worker has done (done = n, waiting + 0)
  */
 #include "base/threads.h"
 
@@ -33,20 +41,35 @@
 #define SPIN_NS 80000    /* longer than the steps of a small network that are not parallel */
 #define SPIN_PAUSES 32   /* between two looks at the clock */
 
-/* One loop. Written by the caller while none is open and nobody has joined. */
+#define CLAIM_BITS   16 /* of a counter; the rest is the loop's number */
+
+/* One loop, as who runs it sees it. */
 typedef struct loop {
     sdx_loop_body body;
     sdx_slot_body slot_body; /* in its place */
     void *arg;
-    size_t count, grain, pieces;
+    size_t count, grain;
+    const sdx_watch *watch;
+    uint64_t number;
+    size_t pieces;
     size_t ranges; /* of pieces: one for each thread, if there are as many pieces */
     size_t batch;  /* pieces claimed at once, so that tiny pieces do not fight for the counter */
-    const sdx_watch *watch;
 } loop;
 
-/* First piece of a thread's range that is not yet claimed. */
+/* The loop that may be joined, or the last one. A worker may read while the caller writes, and finds out. */
+typedef struct board {
+    _Alignas(SDX_CACHE_LINE) atomic_uint_fast64_t open; /* its number, or 0 */
+    _Atomic(sdx_loop_body) body;
+    _Atomic(sdx_slot_body) slot_body;
+    _Atomic(void *) arg;
+    atomic_size_t count, grain;
+    _Atomic(const sdx_watch *) watch;
+} board;
+
+/* A thread's, with the number of a loop in the upper bits. */
 typedef struct counter {
-    _Alignas(SDX_CACHE_LINE) atomic_size_t next;
+    _Alignas(SDX_CACHE_LINE) atomic_uint_fast64_t claimed; /* of its range, by whoever */
+    atomic_uint_fast64_t done; /* of all ranges, by this thread, which alone writes it */
 } counter;
 
 struct sdx_pool {
@@ -56,19 +79,17 @@ struct sdx_pool {
     uint32_t workers;
     bool spin;
     uint64_t rounds;    /* loops so far; the caller's alone */
-    loop loop;
     const sdx_watch *watch; /* the caller's; NULL: none */
     pthread_mutex_t lock; /* for sleeping only */
     pthread_cond_t work, done;
     atomic_flag busy;     /* a loop runs: others, nested ones too, run in their own thread */
     atomic_uint born;     /* workers that have begun: each has its number from it */
-    atomic_uint runs;     /* in progress: workers may spin */
     atomic_uint sleepers; /* workers that sleep or are about to */
-    atomic_uint waiting;  /* 1: the caller sleeps until the last worker has left */
-    atomic_bool stop;
+    _Alignas(SDX_CACHE_LINE) atomic_uint waiting; /* 1: the caller sleeps until all is done */
     /* Workers look at these all the time: away from what others write. */
-    _Alignas(SDX_CACHE_LINE) atomic_uint_fast64_t open; /* number of the loop that may be joined, or 0 */
-    _Alignas(SDX_CACHE_LINE) atomic_uint joined;        /* workers inside the loop */
+    _Alignas(SDX_CACHE_LINE) atomic_uint runs; /* in progress: workers may spin */
+    atomic_bool stop;
+    board board;
     _Alignas(SDX_CACHE_LINE) pthread_t *ids; /* of the workers; behind the counters */
     counter counters[];                      /* one a thread */
 };
@@ -100,26 +121,71 @@ static size_t range_first(const loop *l, size_t range) {
     return l->pieces / l->ranges * range + (range < extra ? range : extra);
 }
 
-static void claim_range(sdx_pool *pool, const loop *l, uint32_t slot, size_t range) {
-    atomic_size_t *next = &pool->counters[range].next;
-    const size_t last = range_first(l, range + 1);
-    while (atomic_load_explicit(next, memory_order_relaxed) < last) {
-        size_t first = atomic_fetch_add_explicit(next, l->batch, memory_order_relaxed);
-        if (first >= last) return;
-        run_pieces(l, slot, first, last - first < l->batch ? last : first + l->batch);
+/* Times that somebody can claim of a range. */
+static size_t range_claims(const loop *l, size_t range) {
+    return (range_first(l, range + 1) - range_first(l, range) + l->batch - 1) / l->batch;
+}
+
+/* The next claim of a range, if there is one left of this very loop. */
+static bool claim(counter *c, uint64_t number, size_t claims, size_t *which) {
+    uint_fast64_t seen = atomic_load_explicit(&c->claimed, memory_order_relaxed);
+    for (;;) {
+        if (seen >> CLAIM_BITS > number) return false;
+        *which = seen >> CLAIM_BITS == number ? seen & (((uint64_t)1 << CLAIM_BITS) - 1) : 0;
+        if (*which >= claims) return false;
+        if (atomic_compare_exchange_weak_explicit(&c->claimed, &seen,
+                                                  (number << CLAIM_BITS) | (*which + 1),
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return true;
     }
 }
 
-static void claim_pieces(sdx_pool *pool, const loop *l, uint32_t slot) {
+/* Claims once of a range and runs that; `done`: how many claims this thread has done in all. */
+static bool take(sdx_pool *pool, const loop *l, uint32_t slot, size_t range, size_t *done) {
+    size_t which;
+    if (!claim(&pool->counters[range], l->number, range_claims(l, range), &which)) return false;
+    const size_t first = range_first(l, range) + which * l->batch, last = range_first(l, range + 1);
+    run_pieces(l, slot, first, last - first < l->batch ? last : first + l->batch);
+    atomic_store_explicit(&pool->counters[slot].done, (l->number << CLAIM_BITS) | ++*done,
+                          memory_order_release);
+    return true;
+}
+
+/* All that can be claimed, from the slot's own range on. */
+static void take_all(sdx_pool *pool, const loop *l, uint32_t slot, size_t *done) {
     for (size_t i = 0; i < l->ranges; i++)
-        claim_range(pool, l, slot, (slot + i) % l->ranges);
+        while (take(pool, l, slot, (slot + i) % l->ranges, done)) continue;
 }
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
 static bool is_new(sdx_pool *pool, uint_fast64_t seen) {
-    uint_fast64_t open = atomic_load(&pool->open);
-    return (open != 0 && open != seen) || atomic_load(&pool->stop);
+    uint_fast64_t open = atomic_load_explicit(&pool->board.open, memory_order_acquire);
+    return (open != 0 && open != seen) || atomic_load_explicit(&pool->stop, memory_order_acquire);
+}
+
+/* How the pieces of a loop are cut follows from its size. */
+static void cut_pieces(const sdx_pool *pool, loop *l) {
+    l->pieces = l->count / l->grain + (l->count % l->grain != 0);
+    l->batch = l->pieces / ((size_t)pool->threads * 16);
+    if (l->batch == 0) l->batch = 1;
+    l->ranges = l->pieces < pool->threads ? l->pieces : pool->threads;
+}
+
+/* What the board says; false: nothing, or it was written meanwhile. */
+static bool read_board(const sdx_pool *pool, loop *l) {
+    const board *b = &pool->board;
+    l->number = atomic_load_explicit(&b->open, memory_order_acquire);
+    l->body = atomic_load_explicit(&b->body, memory_order_acquire);
+    l->slot_body = atomic_load_explicit(&b->slot_body, memory_order_acquire);
+    l->arg = atomic_load_explicit(&b->arg, memory_order_acquire);
+    l->count = atomic_load_explicit(&b->count, memory_order_acquire);
+    l->grain = atomic_load_explicit(&b->grain, memory_order_acquire);
+    l->watch = atomic_load_explicit(&b->watch, memory_order_acquire);
+    if (l->number == 0 || atomic_load_explicit(&b->open, memory_order_relaxed) != l->number)
+        return false;
+    cut_pieces(pool, l);
+    return true;
 }
 
 /* Spins while a run is in progress, for a while; true: there is something new. */
@@ -144,8 +210,16 @@ static void sleep_for_loop(sdx_pool *pool, uint_fast64_t seen) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-static void leave(sdx_pool *pool) {
-    if (atomic_fetch_sub(&pool->joined, 1) != 1 || atomic_load(&pool->waiting) == 0) return;
+/* What the body reads first mostly lies on the caller's stack, around its argument: all of it at once, since
+ * one line after the other would take as many times as long. */
+#define NEAR_LINES 8
+static void fetch_argument(const loop *l) {
+    for (size_t i = 0; i < NEAR_LINES; i++)
+        __builtin_prefetch((const char *)l->arg + i * SDX_CACHE_LINE);
+}
+
+static void wake_caller(sdx_pool *pool) {
+    if (atomic_fetch_add(&pool->waiting, 0) == 0) return;
     pthread_mutex_lock(&pool->lock);
     pthread_cond_signal(&pool->done);
     pthread_mutex_unlock(&pool->lock);
@@ -157,15 +231,14 @@ static void *worker(void *arg) {
     uint32_t slot = atomic_fetch_add(&pool->born, 1) + 1;
     for (;;) {
         if (!spin_for_loop(pool, seen)) sleep_for_loop(pool, seen);
-        if (atomic_load(&pool->stop)) return NULL;
-        atomic_fetch_add(&pool->joined, 1);
-        uint_fast64_t open = atomic_load(&pool->open);
-        if (open != 0) { /* else it is over already and needs no help any more */
-            seen = open;
-            loop l = pool->loop;
-            claim_pieces(pool, &l, slot);
-        }
-        leave(pool);
+        if (atomic_load_explicit(&pool->stop, memory_order_acquire)) return NULL;
+        loop l;
+        if (!read_board(pool, &l)) continue;
+        seen = l.number;
+        fetch_argument(&l);
+        size_t done = 0;
+        take_all(pool, &l, slot, &done);
+        if (done) wake_caller(pool);
     }
 }
 
@@ -207,9 +280,11 @@ sdx_status sdx_pool_create(const sdx_allocator *allocator, uint32_t threads, sdx
     pool->threads = 1;
     pool->ids = (pthread_t *)(void *)(pool->counters + threads);
     atomic_flag_clear(&pool->busy);
-    for (uint32_t i = 0; i < threads; i++) atomic_init(&pool->counters[i].next, 0);
-    atomic_init(&pool->open, 0);
-    atomic_init(&pool->joined, 0);
+    for (uint32_t i = 0; i < threads; i++) {
+        atomic_init(&pool->counters[i].claimed, 0);
+        atomic_init(&pool->counters[i].done, 0);
+    }
+    atomic_init(&pool->board.open, 0);
     atomic_init(&pool->born, 0);
     atomic_init(&pool->runs, 0);
     atomic_init(&pool->sleepers, 0);
@@ -291,12 +366,20 @@ void sdx_pool_end_run(sdx_pool *pool) {
 
 /* ---- loops ------------------------------------------------------------------------------------ */
 
-static void open_loop(sdx_pool *pool, const loop *l) {
-    pool->loop = *l;
-    for (size_t r = 0; r < l->ranges; r++)
-        atomic_store_explicit(&pool->counters[r].next, range_first(l, r), memory_order_relaxed);
-    atomic_exchange(&pool->open, ++pool->rounds);
-    if (atomic_load(&pool->sleepers) == 0) return;
+static void open_loop(sdx_pool *pool, loop *l) {
+    board *b = &pool->board;
+    l->number = ++pool->rounds;
+    atomic_store_explicit(&b->open, 0, memory_order_relaxed);
+    atomic_store_explicit(&b->body, l->body, memory_order_release);
+    atomic_store_explicit(&b->slot_body, l->slot_body, memory_order_release);
+    atomic_store_explicit(&b->arg, l->arg, memory_order_release);
+    atomic_store_explicit(&b->count, l->count, memory_order_release);
+    atomic_store_explicit(&b->grain, l->grain, memory_order_release);
+    atomic_store_explicit(&b->watch, l->watch, memory_order_release);
+    atomic_store_explicit(&b->open, l->number, memory_order_release);
+}
+
+static void wake_workers(sdx_pool *pool, const loop *l) {
     pthread_mutex_lock(&pool->lock);
     if (l->pieces - 1 >= pool->workers) {
         pthread_cond_broadcast(&pool->work);
@@ -306,42 +389,55 @@ static void open_loop(sdx_pool *pool, const loop *l) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* No worker may join any more; those inside finish their last pieces. */
-static void close_loop(sdx_pool *pool) {
-    atomic_exchange(&pool->open, 0);
-    if (atomic_load(&pool->joined) == 0) return;
+/* Whether all claims of the loop are done. */
+static bool is_done(sdx_pool *pool, const loop *l) {
+    size_t left = 0;
+    for (size_t r = 0; r < l->ranges; r++) left += range_claims(l, r);
+    for (uint32_t i = 0; i < pool->threads; i++) {
+        uint_fast64_t done = atomic_load_explicit(&pool->counters[i].done, memory_order_acquire);
+        if (done >> CLAIM_BITS == l->number) left -= done & (((uint64_t)1 << CLAIM_BITS) - 1);
+    }
+    return left == 0;
+}
+
+/* Workers finish what they have claimed. */
+static void wait_for_workers(sdx_pool *pool, const loop *l) {
+    if (is_done(pool, l)) return;
     uint64_t start = pool->spin ? sdx_nanoseconds() : 0;
     while (pool->spin && sdx_nanoseconds() - start < SPIN_NS)
         for (int i = 0; i < SPIN_PAUSES; i++) {
-            if (atomic_load(&pool->joined) == 0) return;
+            if (is_done(pool, l)) return;
             pause_cpu();
         }
     pthread_mutex_lock(&pool->lock);
-    atomic_exchange(&pool->waiting, 1);
-    while (atomic_load(&pool->joined) != 0) pthread_cond_wait(&pool->done, &pool->lock);
-    atomic_store(&pool->waiting, 0);
+    atomic_fetch_add(&pool->waiting, 1);
+    while (!is_done(pool, l)) pthread_cond_wait(&pool->done, &pool->lock);
+    atomic_fetch_sub(&pool->waiting, 1);
     pthread_mutex_unlock(&pool->lock);
 }
 
 static void run_loop(sdx_pool *pool, loop l) {
     if (l.count == 0) return;
     if (l.grain == 0) l.grain = 1;
-    l.batch = 1;
     l.watch = pool && pool->watch ? pool->watch : sdx_watch_now();
     l.pieces = l.count / l.grain + (l.count % l.grain != 0);
-    /* A counter runs past the end by a batch per thread; it must not wrap. */
-    bool alone = pool == NULL || pool->workers == 0 || l.pieces == 1 || l.pieces > SIZE_MAX / 4;
+    bool alone = pool == NULL || pool->workers == 0 || l.pieces == 1;
     /* A body that starts a loop of its own finds the pool busy and so cannot wait for itself. */
     if (alone || atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
         run_pieces(&l, 0, 0, l.pieces);
         return;
     }
-    l.batch = l.pieces / ((size_t)pool->threads * 16);
-    if (l.batch == 0) l.batch = 1;
-    l.ranges = l.pieces < pool->threads ? l.pieces : pool->threads;
+    cut_pieces(pool, &l);
     open_loop(pool, &l);
-    claim_pieces(pool, &l, 0);
-    close_loop(pool);
+    /* Workers that are known to sleep are woken at once. One that falls asleep just now is found after the
+     * caller's first claim: asking for certain waits until the board has left this core. */
+    bool woken = atomic_load_explicit(&pool->sleepers, memory_order_relaxed) != 0;
+    if (woken) wake_workers(pool, &l);
+    size_t done = 0;
+    take(pool, &l, 0, 0, &done);
+    if (atomic_fetch_add(&pool->sleepers, 0) != 0 && !woken) wake_workers(pool, &l);
+    take_all(pool, &l, 0, &done);
+    wait_for_workers(pool, &l);
     atomic_flag_clear_explicit(&pool->busy, memory_order_release);
 }
 

@@ -105,6 +105,45 @@ static void test_many_loops(void **state) {
     sdx_pool_release(pool);
 }
 
+/* One loop of a kind: what it is must fit together whenever a worker joins. */
+typedef struct kind {
+    size_t count, number;
+    atomic_size_t done;
+    atomic_bool wrong;
+} kind;
+
+static void count_small(void *arg, size_t begin, size_t end) {
+    kind *k = arg;
+    if (k->count > 8 || k->number % 2 || end > k->count) atomic_store(&k->wrong, true);
+    atomic_fetch_add(&k->done, end - begin);
+}
+
+static void count_large(void *arg, uint32_t slot, size_t begin, size_t end) {
+    kind *k = arg;
+    if (k->count <= 8 || k->number % 2 == 0 || end > k->count || slot > 2)
+        atomic_store(&k->wrong, true);
+    atomic_fetch_add(&k->done, end - begin);
+}
+
+/* Loops of different bodies, sizes and arguments right behind one another: a worker that comes late for one
+ * must not take a piece of it, nor a piece of the next one for it. */
+static void test_late_workers(void **state) {
+    (void)state;
+    static const size_t sizes[] = {2, 900, 3, 9, 8, 97, 2, 10};
+    sdx_pool *pool = make_pool(3);
+    sdx_pool_begin_run(pool);
+    for (size_t round = 0; round < 60000; round++) {
+        kind k = {.count = sizes[round % 8], .number = round};
+        if (round % 2) sdx_parallel_for_slots(pool, k.count, 1, count_large, &k);
+        else sdx_parallel_for(pool, k.count, 1, count_small, &k);
+        if (atomic_load(&k.wrong) || atomic_load(&k.done) != k.count)
+            fail_msg("loop %zu: %zu of %zu done", round, atomic_load(&k.done), k.count);
+        k.count = SIZE_MAX;
+    }
+    sdx_pool_end_run(pool);
+    sdx_pool_release(pool);
+}
+
 /* ---- slots: no two at a time --------------------------------------------------------------------- */
 
 typedef struct slots {
@@ -525,6 +564,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_index_once),
         cmocka_unit_test(test_many_loops),
+        cmocka_unit_test(test_late_workers),
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_many_pieces),
         cmocka_unit_test(test_threads_run_at_once),

@@ -17,13 +17,17 @@ SIMD_INLINE void store_columns(float *p, vf a, size_t columns, size_t v) {
 
 #define LINE (64 / sizeof(float)) /* of the caches */
 
-/* What the end of a tile touches, asked for at its beginning. */
+/* What the end of a tile touches, asked for at its beginning: to be written, where that is so, since another
+ * core may still have read what was there before. */
 SIMD_INLINE void tile_prefetch(const float *p, size_t stride, const size_t rows,
-                               const size_t vectors) {
+                               const size_t vectors, const bool write) {
     SIMD_UNROLL
     for (size_t i = 0; i < rows; i++)
         SIMD_UNROLL
-        for (size_t c = 0; c < vectors * VL; c += LINE) __builtin_prefetch(p + i * stride + c);
+        for (size_t c = 0; c < vectors * VL; c += LINE) {
+            if (write) __builtin_prefetch(p + i * stride + c, 1);
+            else __builtin_prefetch(p + i * stride + c);
+        }
 }
 
 /* Tiles over the last columns, where a vector is not whole: slower, one for all shapes. Sums come

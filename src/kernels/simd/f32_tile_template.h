@@ -41,9 +41,9 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, tile_run *r
     }
     if (run->whole) {
         /* A tile of few terms is over before that would tell. */
-        if (!run->start) tile_prefetch(out, stride, TILE_ROWS, TILE_VECTORS);
+        if (!run->start) tile_prefetch(out, stride, TILE_ROWS, TILE_VECTORS, true);
         if (run->addend)
-            tile_prefetch(run->addend, job->tail.addend_stride, TILE_ROWS, TILE_VECTORS);
+            tile_prefetch(run->addend, job->tail.addend_stride, TILE_ROWS, TILE_VECTORS, false);
     } else if (job->add) {
         load_part(job, out, TILE_ROWS, TILE_VECTORS, totals);
         before = totals;
