@@ -199,10 +199,12 @@ class Bench:
         slowest = sum(taken[-count:]) / 1e6
         return max(1, min(200, int(self.options.turn / slowest)))
 
-    def interleave(self, turns, with_peak=None):
+    def interleave(self, turns, with_peak=None, settle=False):
         """Label -> series, the machine's peak in each round, and the share of the machine that
         others had. turns: label -> (runner, keys); with_peak: a runner to ask for the peak. One
-        runner works at a time; the others are stopped until their next command. One that fails is left out."""
+        runner works at a time; the others are stopped until their next command. One that fails is left out.
+        settle: a turn begins with a pass over its keys that is not counted, since the first run after the
+        others' turns finds nothing in the caches."""
         options, series, peaks = self.options, {label: [] for label in turns}, []
         runners = [runner for runner, _ in turns.values()]
 
@@ -224,9 +226,10 @@ class Bench:
                 order.reverse()  # so that nobody always follows the same neighbour
             for label in order:
                 answer = attempt(label, lambda runner, keys: runner.ask(
-                    "run", keys, repeats[label], timeout=1800))
+                    "run", keys, repeats[label] + settle, timeout=1800))
                 if answer:
-                    series[label].append(answer["ns"])
+                    series[label].append(answer["ns"][len(answer["ns"]) - repeats[label] * len(
+                        turns[label][1].split(",")):])
             if with_peak and with_peak.process.poll() is None:
                 peaks.append(with_peak.ask("peak")["flops"])
             if time.monotonic() > end and number >= 2:

@@ -209,7 +209,9 @@ def alternate(bench):
                 keys = ",".join(str(size) for size in sizes)
                 turns = {str(size): (one.runner, str(size)) for size, one in zip(sizes, opened)}
                 turns["all"] = (opened[-1].runner, keys)
-                series, _, others = bench.interleave(turns)
+                # A turn of all sizes is little more than one pass: without a first one that is not
+                # counted, only the first size would be held against runs behind a pause.
+                series, _, others = bench.interleave(turns, settle=True)
                 if len(series) < len(turns):
                     raise engines.Unavailable("failed while it was measured")
             except (engines.Unavailable, protocol.RunnerError) as problem:

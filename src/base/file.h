@@ -21,6 +21,9 @@ sdx_status sdx_file_open(const char *path, bool copy, const sdx_allocator *alloc
 sdx_status sdx_file_from_fd(int fd, const char *name, bool copy, const sdx_allocator *allocator,
                             sdx_file *out, sdx_error *error);
 void sdx_file_close(sdx_file *file);
+/* Its bytes are read about once, here and there, and then forgotten: no page comes into memory for more than a
+ * few of its neighbours. */
+void sdx_file_read_once(const sdx_file *file);
 /* Whether [data, data + size) lies in the file's bytes; and if so and it is mapped, the pages wholly
  * inside may leave memory: they are read again when somebody looks. */
 bool sdx_file_forget(const sdx_file *file, const void *data, size_t size);

@@ -60,6 +60,7 @@ static sdx_status build(sdx_model *model, sdx_span bytes, const sdx_load_options
         model->file_bytes = bytes.size;
     } else {
         SDX_TRY(SDX_NEED(onnx_files, error));
+        sdx_file_read_once(&model->file);
         SDX_TRY(sdx_external_create(model->allocator, root, copy, &model->external, error));
         SDX_TRY(sdx_onnx_load(bytes, model->external, model->module, error));
         model->file_bytes = bytes.size + sdx_external_bytes(model->external);

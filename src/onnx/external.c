@@ -151,6 +151,7 @@ static sdx_status open_path(sdx_external *external, const sdx_external_request *
         external->files.count--;
         return status;
     }
+    sdx_file_read_once(&file->file);
     external->bytes += file->file.size;
     *out = file;
     return SDX_STATUS_OK;
