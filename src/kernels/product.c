@@ -12,6 +12,8 @@
 /* Fewer rows of a thread would leave its tiles half empty; with as many, it does better with all columns of
  * its own rows, which it has often made itself, than with some columns of all rows. */
 #define LEAST_BLOCK 24
+#define OWN_TASKS    4 /* of each thread */
+#define LEAST_PANELS 6 /* of such a task */
 /* Multiply-adds of a row and a tap that pay for finding it; of all that pay for other threads. */
 #define WORTH_LISTING 1024
 #define WORTH_THREADS ((size_t)64 << 10)
@@ -80,6 +82,18 @@ static void cut_panels(plan *p, size_t threads) {
         p->row_blocks = divide_up(p->row_blocks, threads) * threads;
 }
 
+/* As many tasks for each thread, and several, so that none waits long for the last one: its own rows with some
+ * panels after the other, where there are many, since fewer rows would read all panels more often. */
+static void cut_rows(plan *p, size_t threads) {
+    const size_t rows = p->product->rows;
+    size_t each = divide_up(p->row_blocks, threads); /* blocks of a thread, at least */
+    size_t parts = least(divide_up(OWN_TASKS, each), p->panels_all / LEAST_PANELS);
+    if (parts > 1) p->panels_step = divide_up(p->panels_all, parts);
+    else parts = 1;
+    size_t more = least(divide_up(OWN_TASKS, parts), rows / (LEAST_BLOCK * threads));
+    p->row_blocks = (each > more ? each : more) * threads;
+}
+
 static plan make_plan(const sdx_product *product, size_t threads) {
     plan p = {.product = product, .kernels = product->kernels ? product->kernels : sdx_kernels_get()};
     p.pairs = wants_pairs(product, p.kernels);
@@ -87,10 +101,7 @@ static plan make_plan(const sdx_product *product, size_t threads) {
     p.panels_step = p.panels_all;
     plan_blocks(&p);
     if (threads > 1 && product->rows >= LEAST_BLOCK * threads) {
-        /* As many tasks for each thread, and several, so that none waits long for the last one. */
-        size_t each = least(product->rows / (LEAST_BLOCK * threads), 4);
-        size_t blocks = p.row_blocks > each * threads ? p.row_blocks : each * threads;
-        p.row_blocks = divide_up(blocks, threads) * threads;
+        cut_rows(&p, threads);
     } else if (threads > 1) {
         cut_panels(&p, threads);
     }
