@@ -45,6 +45,22 @@ SIMD_INLINE vf vf_pick_32(const float *from, vf bits) {
                                   _mm512_load_ps(from + 16));
 }
 
+/* Two floats in lanes 2 j and 2 j + 1 each; the second one 0; one with zeros behind each of its first lanes;
+ * sums of neighbours, in the first half of the lanes. */
+#define SIMD_PAIRS 1
+SIMD_INLINE vf vf_broadcast_2(const float *p) {
+    double both;
+    memcpy(&both, p, sizeof both);
+    return _mm512_castpd_ps(_mm512_set1_pd(both));
+}
+SIMD_INLINE vf vf_broadcast_even(const float *p) {
+    return _mm512_maskz_mov_ps(0x5555, _mm512_set1_ps(*p));
+}
+SIMD_INLINE vf vf_spread(vf a) { return _mm512_maskz_expand_ps(0x5555, a); }
+SIMD_INLINE vf vf_join(vf a) {
+    return _mm512_maskz_compress_ps(0x5555, a + _mm512_permute_ps(a, 0xb1));
+}
+
 SIMD_INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 SIMD_INLINE float vf_largest(vf a) { return _mm512_reduce_max_ps(a); }
 
