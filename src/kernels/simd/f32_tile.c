@@ -312,7 +312,7 @@ SIMD_INLINE void activate_whole(float *out, size_t stride, size_t rows, sdx_act 
 }
 
 SIMD_INLINE void activate_as(const sdx_tiles *job, size_t first, size_t rows, sdx_act act) {
-    const vf a = vf_set1(job->tail.a), b = vf_set1(job->tail.b);
+    const vf a = act_tail_first(act, vf_set1(job->tail.a)), b = vf_set1(job->tail.b);
     const size_t stride = job->out_stride, rest = job->columns % VL;
     float *out = job->out + first * stride;
     size_t vectors = job->columns / VL;
