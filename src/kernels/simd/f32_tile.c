@@ -377,6 +377,11 @@ void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
         const size_t line = (job->pair ? 2 : job->vectors) * VL * sizeof(float);
         run.next += job->ahead;
         run.fetch = ((TILE_EACH_ROW ? 1 : TILE_FETCH) * line + tiles - 1) / tiles;
+    } else if (TILE_EACH_ROW && tiles > 1 && job->taps == 1 &&
+               job->rows[job->row_taps] == job->rows[0] + job->depth) {
+        /* A last panel is often the only one, whose rows of A nobody has read: those of the next tile. */
+        run.next = (const char *)job->rows[height];
+        run.fetch = height * sizeof(float);
     }
     const float *const *rows = job->rows;
     float *out = job->out;

@@ -41,10 +41,8 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, tile_run *r
     const size_t taps = job->taps, depth = job->depth, stride = job->out_stride;
     float *totals = run->totals;
     const float *b = job->panel;
-#if !TILE_HALF
     const char *next = run->next;
     const size_t fetch = run->fetch;
-#endif
 #if TILE_VECTORS == 4
     const size_t pair = job->pair;
 #endif
@@ -108,15 +106,20 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, tile_run *r
                 const vf shared = vf_load(b + 2 * TILE_WHOLE * VL);
                 SIMD_UNROLL
                 for (size_t i = 0; i < TILE_ROWS; i++) {
+                    const vf both = vf_broadcast_2(a[i] + k);
                     SIMD_UNROLL
                     for (size_t r = 0; r < 2; r++) {
-                        const vf x = vf_broadcast(a[i] + k + r);
+                        /* The second one is not loaded again: loads would be more than multiply-adds. */
+                        const vf x = r ? vf_odd(both) : vf_broadcast(a[i] + k);
                         SIMD_UNROLL
                         for (size_t v = 0; v + 1 < TILE_VECTORS; v++)
                             sum[i][v] = vf_fma(x, column[r][v], sum[i][v]);
                     }
-                    sum[i][TILE_WHOLE] = vf_fma(vf_broadcast_2(a[i] + k), shared, sum[i][TILE_WHOLE]);
+                    sum[i][TILE_WHOLE] = vf_fma(both, shared, sum[i][TILE_WHOLE]);
                 }
+                SIMD_UNROLL
+                for (size_t v = 0; v < 2; v++) __builtin_prefetch(next + v * LINE * sizeof(float));
+                next += 2 * fetch;
             }
             if (k < count) {
                 const vf shared = vf_load(b + 2 * TILE_WHOLE * VL);
@@ -141,8 +144,24 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, tile_run *r
                     }
                     next += fetch;
                 }
+                size_t k = k0;
+#if TILE_VECTORS == 1 && defined(SIMD_PAIRS)
+                /* A load for each multiply-add would hold it up: one for two of them, taken apart in
+                 * registers, but not always, since that is work as well. */
+                for (; k + 2 <= k0 + some; k += 2, b += 2 * VL, next += 2 * fetch) {
+                    const vf column[2] = {vf_load(b), vf_load(b + VL)};
+                    SIMD_UNROLL
+                    for (size_t i = 0; i < TILE_ROWS; i++) {
+                        const vf both = vf_broadcast_2(a[i] + k);
+                        const vf x = i % 3 ? vf_even(both) : vf_broadcast(a[i] + k);
+                        sum[i][0] = vf_fma(x, column[0], sum[i][0]);
+                        sum[i][0] = vf_fma(vf_odd(both), column[1], sum[i][0]);
+                    }
+                    __builtin_prefetch(next, 0, 2);
+                }
+#endif
 #pragma GCC unroll 4
-                for (size_t k = k0; k < k0 + some; k++) {
+                for (; k < k0 + some; k++) {
                     vf column[TILE_VECTORS];
                     SIMD_UNROLL
                     for (size_t v = 0; v < TILE_VECTORS; v++) column[v] = vf_load(b + TILE_AT(v));
@@ -167,8 +186,8 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, tile_run *r
     }
     TILE_JOIN
     TILE_ADD_BEFORE
-#if !TILE_HALF
     run->next = next;
+#if !TILE_HALF
     if (!run->whole) {
         SIMD_UNROLL
         for (size_t i = 0; i < TILE_ROWS; i++)
