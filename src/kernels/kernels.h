@@ -15,7 +15,7 @@ typedef struct sdx_kernels {
     const char *isa;
     size_t lanes; /* floats of a vector */
     bool pairs;   /* tiles take two panels at a time (sdx_tiles.pair) */
-    const struct sdx_kernels *half; /* of half as many lanes, for narrow matrices; NULL: none */
+    bool halves;  /* and panels that end with half a vector (sdx_panels.half) */
 #if !SDX_ONE_SET
 #define SDX_KERNEL(name, parameters) void (*name) parameters;
 #include "kernels/kernels.def"

@@ -6,6 +6,7 @@
 #define LINES   16 /* at a time: a cache line of results */
 #define STRETCH 48 /* floats of a line at a time */
 #define TURNED  960 /* floats between lines and panel; less than a page of the stack */
+#define WHOLE   480 /* floats of rows that become half a vector */
 
 /* The next stretch of a line, where there is one: jumping from line to line defeats the hardware's own. */
 static void prefetch_behind(const char *line) {
@@ -74,8 +75,33 @@ static void pack_any(const sdx_panel_source *from, const char *first, size_t col
                 to[n] = sdx_float_at(first, n * from->column + k * from->row + t * from->tap);
 }
 
+/* Through whole vectors, some rows at a time. */
+static void pack_half(const sdx_panels *panels, size_t panel, const sdx_panel_source *from, float *to) {
+    _Alignas(64) float whole[WHOLE];
+    sdx_panels all = *panels;
+    all.half = false;
+    const size_t lanes = panels->lanes, vectors = sdx_panel_vectors(panels, panel);
+    const size_t width = vectors * lanes, full = width - lanes, stretch = WHOLE / width / 2 * 2;
+    for (size_t begin = 0; begin < from->depth; begin += stretch) {
+        sdx_panel_source part = *from;
+        part.data = (const char *)from->data + begin * from->row * sizeof *to;
+        part.depth = from->depth - begin < stretch ? from->depth - begin : stretch;
+        sdx_panel_pack(&all, panel, &part, whole);
+        if (part.depth % 2) memset(whole + part.depth * width, 0, width * sizeof *whole);
+        for (size_t k = 0; k < part.depth; k += 2) {
+            const float *rows[2] = {whole + k * width, whole + (k + 1) * width};
+            for (size_t r = 0; r < 2; r++, to += full) memcpy(to, rows[r], full * sizeof *to);
+            for (size_t n = 0; n < lanes; n++) *to++ = rows[n % 2][full + n / 2];
+        }
+    }
+}
+
 void sdx_panel_pack(const sdx_panels *panels, size_t panel, const sdx_panel_source *from,
                     float *to) {
+    if (sdx_panel_half(panels, panel)) {
+        pack_half(panels, panel, from, to);
+        return;
+    }
     size_t first = sdx_panel_first(panels, panel);
     size_t width = sdx_panel_vectors(panels, panel) * panels->lanes;
     size_t columns = panels->columns - first < width ? panels->columns - first : width;

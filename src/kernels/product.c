@@ -95,7 +95,7 @@ static void cut_rows(plan *p, size_t threads) {
 }
 
 static plan make_plan(const sdx_product *product, size_t threads) {
-    plan p = {.product = product, .kernels = product->kernels ? product->kernels : sdx_kernels_get()};
+    plan p = {.product = product, .kernels = sdx_kernels_get()};
     p.pairs = wants_pairs(product, p.kernels);
     p.panels_all = product->groups * product->panels.count;
     p.panels_step = p.panels_all;
@@ -119,7 +119,7 @@ static const float *panel_at(const sdx_product *product, size_t panel, size_t k)
     size_t depth = product->taps * product->depth;
     return product->packed + group * sdx_panels_width(panels) * depth +
            sdx_panel_first(panels, index) * depth +
-           k * sdx_panel_vectors(panels, index) * panels->lanes;
+           k * sdx_panel_width(panels, index);
 }
 
 /* One panel against the rows of `job`; for a single row, all neighbouring panels of two vectors. */
@@ -136,6 +136,7 @@ static size_t run_panel(const plan *p, sdx_tiles *job, size_t panel, size_t last
     if (panel + 1 < last)
         tiles.ahead = (const char *)panel_at(product, panel + 1, k) - (const char *)tiles.panel;
     tiles.vectors = vectors;
+    tiles.half = sdx_panel_half(panels, index);
     tiles.columns = panels->columns - first;
     tiles.offset = group * product->depth + depth_at;
     tiles.out = job->out + column;
@@ -143,7 +144,7 @@ static size_t run_panel(const plan *p, sdx_tiles *job, size_t panel, size_t last
     if (job->tail.addend) tiles.tail.addend = job->tail.addend + column;
     size_t count = 0;
     while (job->row_count == 1 && index + count < panels->count && panel + count < last &&
-           sdx_panel_vectors(panels, index + count) == 2)
+           sdx_panel_vectors(panels, index + count) == 2 && !sdx_panel_half(panels, index + count))
         count++;
     if (count > 1) {
         size_t stride = 2 * panels->lanes * depth;

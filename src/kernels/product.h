@@ -25,7 +25,6 @@ struct sdx_product {
     sdx_tail tail;
     sdx_product_rows fill;
     const void *user; /* for fill */
-    const sdx_kernels *kernels; /* NULL: those of sdx_kernels_get */
 };
 
 void sdx_product_run(sdx_pool *pool, const sdx_product *product);

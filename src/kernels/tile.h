@@ -4,7 +4,8 @@
  * product, one for each place of the kernel for a convolution. B is packed in panels of 1 to 3
  * vectors of columns: [tap][depth][width]. Each element of the result is summed in the order of B's
  * rows, in chains of at most SDX_CHAIN terms, each added to the bias and those before it: rounding
- * errors of a single chain would grow with its length. Where a chain ends follows from the depth
+ * errors of a single chain would grow with its length. (In half a vector, see panels.h, the even terms of
+ * a chain and the odd ones are summed apart.) Where a chain ends follows from the depth
  * alone, whatever the shape of the tiles, so that the bits do not depend on how the work is cut, as
  * long as jobs that share a sum are cut where chains end. */
 #ifndef SDX_KERNELS_TILE_H
@@ -39,6 +40,7 @@ typedef struct sdx_tiles {
     size_t out_stride; /* from row to row */
     bool add;          /* to what out holds; else to the bias, if any */
     bool finish;       /* addend and activation follow */
+    bool half;         /* the panel's last vector is one for two rows (panels.h); taps == 1 then */
     sdx_tail tail;     /* addend as for out */
 } sdx_tiles;
 

@@ -258,7 +258,7 @@ static inline sdx_expr sdx_inf_mul(sdx_infer *f, sdx_expr a, sdx_expr b) {
  * parameters and the instruction set alone. What refers to them, a struct for run, is made anew each
  * time. Whoever changes the bytes of a piece raises this number: files packed with another are
  * packed again, or refused if they have lost the plain weights. */
-#define SDX_PACK_LAYOUT 2
+#define SDX_PACK_LAYOUT 3
 
 #define SDX_PACK_PIECES 8 /* of one node, at most */
 typedef struct sdx_pack_bytes {

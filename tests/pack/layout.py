@@ -45,6 +45,7 @@ CASES = {
     "conv transpose": ("float[N,21,H,W] x", "y = ConvTranspose<strides=[2,2]>(x, w, b)",
                        {"w": (21, 26, 3, 3), "b": (26,)}),
     "product": ("float[N,53] x", "y = MatMul(x, w)", {"w": (53, 71)}),
+    "product of few columns": ("float[N,53] x", "y = MatMul(x, w)", {"w": (53, 24)}),
     "product with a transposed matrix": ("float[N,53] x", "y = Gemm<transB=1>(x, w, b)",
                                          {"w": (71, 53), "b": (71,)}),
     "two products": ("float[N,1024,64] x", "h = MatMul(x, v) r = Add(h, b) g = Relu(r) y = MatMul(g, w)",

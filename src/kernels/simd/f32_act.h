@@ -23,7 +23,12 @@ SIMD_INLINE vf act_apply(sdx_act act, vf x, vf a, vf b) {
     }
 }
 
-/* The same for the tails of products, where quicker forms of less accuracy will do. */
+/* The same for the tails of products, where quicker forms of less accuracy will do. `a` is what
+ * act_tail_first, once and in front of all loops, has made of it: compilers leave a product where it
+ * stands if it might not be wanted. */
+SIMD_INLINE vf act_tail_first(sdx_act act, vf a) {
+    return act == SDX_ACT_SWISH ? vf_swish_slope(a) : a;
+}
 SIMD_INLINE vf act_tail(sdx_act act, vf x, vf a, vf b) {
     switch (act) {
     case SDX_ACT_SWISH: return vf_swish_quick(x, a);

@@ -15,7 +15,7 @@
 /* What the kernels below leave, over a row that was just stored: addend, activation, sum. */
 SIMD_INLINE void finish_as(const sdx_depthwise *job, size_t row, size_t channel, size_t lanes,
                            const sdx_act act) {
-    const vf a = vf_set1(job->a), b = vf_set1(job->b);
+    const vf a = act_tail_first(act, vf_set1(job->a)), b = vf_set1(job->b);
     const size_t at = row * job->out_w * job->step + channel;
     vf total = vf_set1(0.0f);
     for (size_t o = 0; o < job->out_w; o++) {
@@ -65,6 +65,17 @@ SIMD_INLINE bounds bounds_of(const sdx_depthwise *job, bool finishes) {
 #define MOST 7 /* columns of a kernel that slides */
 #define NEAR 5 /* of one whose weights are at hand; those of larger ones, 3 kB and more, stay where they lie */
 
+/* Sums of a result, by even and odd rows of the kernel where there are registers for both: all its terms in
+ * one chain would wait for one another. There, several steps at a time move fewer sums from one register to
+ * another. */
+#if SIMD_REGISTERS >= 32
+#define CHAINS      2
+#define SLIDE_STEPS _Pragma("GCC unroll 3")
+#else
+#define CHAINS      1
+#define SLIDE_STEPS
+#endif
+
 /* A row of results. Step t takes the next `stride` columns of the image, after which result
  * t - flight + 1 is complete. All but the pointers is constant where this is called; `whole`: no row of
  * the kernel is outside. */
@@ -75,12 +86,13 @@ SIMD_INLINE vf slide_row(const sdx_depthwise *job, const float *const *rows, flo
     const size_t flight = (kernel + stride - 1) / stride, step = job->step;
     const size_t in_w = job->in_w, in_step = job->in_step, steps = job->out_w + flight - 1;
     const float *at[MOST], *weights = job->weights + channel;
-    vf sum[MOST], total = vf_set1(0.0f);
+    vf sum[MOST][2], total = vf_set1(0.0f);
     SIMD_UNROLL
     for (size_t ky = 0; ky < kernel; ky++) at[ky] = rows[ky] ? rows[ky] + channel : NULL;
     SIMD_UNROLL
-    for (size_t j = 0; j < flight; j++) sum[j] = bias;
+    for (size_t j = 0; j < flight; j++) sum[j][0] = bias, sum[j][1] = vf_set1(0.0f);
     size_t x = (size_t)0 - job->pad_left, offset = x * in_step; /* left of the image: very large */
+    SLIDE_STEPS
     for (size_t t = 0; t < steps; t++) {
         SIMD_UNROLL
         for (size_t s = 0; s < stride; s++, x++, offset += in_step) {
@@ -97,19 +109,22 @@ SIMD_INLINE vf slide_row(const sdx_depthwise *job, const float *const *rows, flo
                     if (stride * m + s < kernel) {
                         const size_t i = ky * kernel + stride * m + s;
                         const vf f = kernel <= NEAR ? w[i] : vf_load(weights + i * step);
-                        sum[flight - 1 - m] = vf_fma(f, v, sum[flight - 1 - m]);
+                        vf *to = &sum[flight - 1 - m][ky % CHAINS];
+                        *to = vf_fma(f, v, *to);
                     }
             }
         }
         if (t + 1 >= flight) {
-            const vf y = act_tail(act == SDX_ACT_NONE ? SDX_ACT_CLIP : act, sum[0], clip.low, clip.high);
+            vf y = sum[0][0];
+            if (CHAINS > 1) y += sum[0][1];
+            y = act_tail(act == SDX_ACT_NONE ? SDX_ACT_CLIP : act, y, clip.low, clip.high);
             total += y;
             vf_store(out, y);
             out += step;
         }
         SIMD_UNROLL
-        for (size_t j = 0; j + 1 < flight; j++) sum[j] = sum[j + 1];
-        sum[flight - 1] = bias;
+        for (size_t j = 0; j + 1 < flight; j++) sum[j][0] = sum[j + 1][0], sum[j][1] = sum[j + 1][1];
+        sum[flight - 1][0] = bias, sum[flight - 1][1] = vf_set1(0.0f);
     }
     return total;
 }
@@ -126,7 +141,7 @@ SIMD_INLINE void slide_rows(const sdx_depthwise *job, size_t channel, const size
     const vf bias = vf_load(job->bias + channel);
     const bool finishes = !on_the_way(job);
     const bounds clip = act == SDX_ACT_NONE ? bounds_of(job, finishes)
-                                            : (bounds){vf_set1(job->a), vf_set1(job->b)};
+                                            : (bounds){act_tail_first(act, vf_set1(job->a)), vf_set1(job->b)};
     vf w[NEAR * NEAR];
     for (size_t t = 0; kernel <= NEAR && t < kernel * kernel; t++) {
         const float *at = job->weights + t * job->step + channel;

@@ -74,6 +74,7 @@ typedef struct tile_run {
     bool whole, low, high; /* no part of a vector; bounds of the results that change anything */
 } tile_run;
 
+#define TILE_HALF 0
 #define TILE_VECTORS 1
 #define TILE_ROWS    1
 #include "kernels/simd/f32_tile_template.h"
@@ -169,6 +170,89 @@ typedef struct tile_run {
 #include "kernels/simd/f32_tile_template.h"
 #undef TILE_VECTORS
 #endif
+#undef TILE_HALF
+
+/* The same for panels that end with half a vector. */
+#ifdef SIMD_PAIRS
+#define TILE_HALF 1
+#define TILE_VECTORS 1
+#define TILE_ROWS 1
+#include "kernels/simd/f32_tile_template.h"
+#if SDX_HAS(narrow_tiles)
+#define TILE_ROWS 2
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 3
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 4
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 5
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 6
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 7
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 8
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 9
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 10
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 11
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 12
+#include "kernels/simd/f32_tile_template.h"
+#endif
+#undef TILE_VECTORS
+#define TILE_VECTORS 2
+#define TILE_ROWS 1
+#include "kernels/simd/f32_tile_template.h"
+#if SDX_HAS(narrow_tiles)
+#define TILE_ROWS 2
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 3
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 4
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 5
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 6
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 7
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 8
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 9
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 10
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 11
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 12
+#include "kernels/simd/f32_tile_template.h"
+#endif
+#undef TILE_VECTORS
+#define TILE_VECTORS 3
+#define TILE_ROWS 1
+#include "kernels/simd/f32_tile_template.h"
+#if SDX_HAS(narrow_tiles)
+#define TILE_ROWS 2
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 3
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 4
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 5
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 6
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 7
+#include "kernels/simd/f32_tile_template.h"
+#define TILE_ROWS 8
+#include "kernels/simd/f32_tile_template.h"
+#endif
+#undef TILE_VECTORS
+#undef TILE_HALF
+#endif
 
 /* Rows of A and of the results are handed over in registers, since sums wait for them. */
 typedef void (*tile)(const sdx_tiles *job, tile_run *run, const float *const *rows, float *out);
@@ -198,7 +282,23 @@ static const tile tiles_4[] = {tile_1x4, tile_2x4, tile_3x4, tile_4x4, tile_5x4,
 #else
 #define tiles_4 tiles_3 /* never asked for */
 #endif
-#define HEIGHT(list) (sizeof(list) / sizeof *(list))
+#ifdef SIMD_PAIRS
+#if SDX_HAS(narrow_tiles)
+static const tile halves_1[] = {half_1x1, half_2x1, half_3x1, half_4x1,  half_5x1,  half_6x1,
+                                half_7x1, half_8x1, half_9x1, half_10x1, half_11x1, half_12x1};
+static const tile halves_2[] = {half_1x2, half_2x2, half_3x2, half_4x2,  half_5x2,  half_6x2,
+                                half_7x2, half_8x2, half_9x2, half_10x2, half_11x2, half_12x2};
+static const tile halves_3[] = {half_1x3, half_2x3, half_3x3, half_4x3,
+                                half_5x3, half_6x3, half_7x3, half_8x3};
+#else
+static const tile halves_1[] = {half_1x1}, halves_2[] = {half_1x2}, halves_3[] = {half_1x3};
+#endif
+#endif
+typedef struct tile_list {
+    const tile *of; /* by height */
+    size_t tallest;
+} tile_list;
+#define LIST(list) {list, sizeof(list) / sizeof *(list)}
 
 #define TILE_MOST (SIMD_REGISTERS >= 32 ? 24 : 12) /* vectors of a tile */
 
@@ -216,7 +316,7 @@ SIMD_INLINE void activate_whole(float *out, size_t stride, size_t rows, sdx_act 
 }
 
 SIMD_INLINE void activate_as(const sdx_tiles *job, size_t first, size_t rows, sdx_act act) {
-    const vf a = vf_set1(job->tail.a), b = vf_set1(job->tail.b);
+    const vf a = act_tail_first(act, vf_set1(job->tail.a)), b = vf_set1(job->tail.b);
     const size_t stride = job->out_stride, rest = job->columns % VL;
     float *out = job->out + first * stride;
     size_t vectors = job->columns / VL;
@@ -259,17 +359,21 @@ static tile_run begin_run(const sdx_tiles *job, size_t vectors, float *totals) {
 }
 
 void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
-    static const tile *const lists[] = {tiles_1, tiles_2, tiles_3, tiles_4};
-    static const size_t heights[] = {HEIGHT(tiles_1), HEIGHT(tiles_2), HEIGHT(tiles_3),
-                                     HEIGHT(tiles_4)};
+    static const tile_list lists[] = {
+        LIST(tiles_1), LIST(tiles_2), LIST(tiles_3), LIST(tiles_4),
+#ifdef SIMD_PAIRS
+        LIST(halves_1), LIST(halves_2), LIST(halves_3),
+#endif
+    };
     if (!job->row_count) return;
-    const size_t vectors = job->pair ? 4 : job->vectors, tallest = heights[vectors - 1];
+    const size_t vectors = job->pair ? 4 : job->vectors;
+    const tile_list list = lists[vectors - 1 + (job->half ? 4 : 0)];
     const bool act = job->finish && job->tail.act > SDX_ACT_CLIP;
     _Alignas(64) float totals[TILE_MOST * VL];
     tile_run run = begin_run(job, vectors, totals);
     /* As many tiles as the tallest would need, all of about the same height: the first `tall` ones
      * have a row more than the others. */
-    const size_t tiles = (job->row_count + tallest - 1) / tallest;
+    const size_t tiles = (job->row_count + list.tallest - 1) / list.tallest;
     size_t height = (job->row_count + tiles - 1) / tiles, tall = job->row_count - tiles * (height - 1);
     /* What is wanted next is brought nearer in equal parts by each of them: all of it by the first would
      * take more of the memory's time than one tile lasts. */
@@ -277,12 +381,17 @@ void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
         const size_t line = (job->pair ? 2 : job->vectors) * VL * sizeof(float);
         run.next += job->ahead;
         run.fetch = ((TILE_EACH_ROW ? 1 : TILE_FETCH) * line + tiles - 1) / tiles;
+    } else if (TILE_EACH_ROW && tiles > 1 && job->taps == 1 &&
+               job->rows[job->row_taps] == job->rows[0] + job->depth) {
+        /* A last panel is often the only one, whose rows of A nobody has read: those of the next tile. */
+        run.next = (const char *)job->rows[height];
+        run.fetch = height * sizeof(float);
     }
     const float *const *rows = job->rows;
     float *out = job->out;
     for (size_t i = 0, row = 0; i < tiles; i++) {
         if (i == tall) height--;
-        lists[vectors - 1][height - 1](job, &run, rows, out);
+        list.of[height - 1](job, &run, rows, out);
         if (act) activate(job, row, height);
         row += height;
         rows += height * job->row_taps;

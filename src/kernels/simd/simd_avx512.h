@@ -45,6 +45,24 @@ SIMD_INLINE vf vf_pick_32(const float *from, vf bits) {
                                   _mm512_load_ps(from + 16));
 }
 
+/* Two floats in lanes 2 j and 2 j + 1 each; the first or the second of such in both; a float with 0 as the
+ * second one; the first half of the lanes, a 0 behind each; sums of neighbours, in the first half. */
+#define SIMD_PAIRS 1
+SIMD_INLINE vf vf_broadcast_2(const float *p) {
+    double both;
+    memcpy(&both, p, sizeof both);
+    return _mm512_castpd_ps(_mm512_set1_pd(both));
+}
+SIMD_INLINE vf vf_even(vf a) { return _mm512_moveldup_ps(a); }
+SIMD_INLINE vf vf_odd(vf a) { return _mm512_movehdup_ps(a); }
+SIMD_INLINE vf vf_broadcast_even(const float *p) {
+    return _mm512_maskz_mov_ps(0x5555, _mm512_set1_ps(*p));
+}
+SIMD_INLINE vf vf_spread(vf a) { return _mm512_maskz_expand_ps(0x5555, a); }
+SIMD_INLINE vf vf_join(vf a) {
+    return _mm512_maskz_compress_ps(0x5555, a + _mm512_permute_ps(a, 0xb1));
+}
+
 SIMD_INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 SIMD_INLINE float vf_largest(vf a) { return _mm512_reduce_max_ps(a); }
 

@@ -9,8 +9,8 @@ const sdx_kernels SDX_NAME(sdx_kernels) = {
     .isa = SDX_TEXT(SDX_ISA),
     .lanes = VL,
     .pairs = SIMD_REGISTERS >= 32,
-#if defined(__AVX512F__) && SDX_SET_AVX2
-    .half = &sdx_kernels_avx2,
+#ifdef SIMD_PAIRS
+    .halves = true,
 #endif
 #if !SDX_ONE_SET
 #define SDX_KERNEL(name, parameters) .name = SDX_NAME(sdx_##name),
