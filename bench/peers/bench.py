@@ -39,6 +39,7 @@ class Bench:
         self.graphs, self.input_files, self.skipped = {}, {}, {}
         self.notes = set()
         self.disturbed = 0.0  # share of the processors that others had, at most
+        self.distances = []   # ns of a cache line from core to core and back, a round each
 
     # ---- models and inputs ----
 
@@ -232,6 +233,7 @@ class Bench:
                         turns[label][1].split(",")):])
             if with_peak and with_peak.process.poll() is None:
                 peaks.append(with_peak.ask("peak")["flops"])
+                self.distances.append(with_peak.ask("distance")["ns"])
             if time.monotonic() > end and number >= 2:
                 break
         others = load.others()
@@ -245,6 +247,12 @@ class Bench:
                              "processors' time during a measurement.")
             self.report.line()
         self.disturbed = 0.0
+        if any(self.distances):
+            low, middle, high = (f"{ns:.0f}" for ns in np.percentile(self.distances, [5, 50, 95]))
+            self.report.line(f"A cache line took {middle} ns from one processor to the other and back "
+                             f"({low} to {high}: 5 to 95 % of {len(self.distances)} rounds).")
+            self.report.line()
+        self.distances = []
 
     def progress(self, text):
         if not self.options.quick:
