@@ -34,7 +34,7 @@ static void *answer(void *arg) {
     return NULL;
 }
 
-#define START 0.2 /* seconds that the other thread has to begin: the system may put it behind this one first */
+#define START 0.2 /* seconds that the other thread has to begin */
 
 /* Sends a number and waits for it; false: nothing came until the end, since the other thread does not run. */
 static bool trip(pair *p, long number, double end) {
@@ -56,11 +56,18 @@ double bench_distance(double seconds) {
     static pair p;
     cpu_set_t cpus;
     pthread_t other;
-    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0 || CPU_COUNT(&cpus) < 2) return 0;
+    pthread_attr_t attributes;
+    const int here = sched_getcpu();
+    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0 || CPU_COUNT(&cpus) < 2 || here < 0) return 0;
+    CPU_CLR((size_t)here, &cpus); /* else the system may leave the new thread behind this one for a while */
     atomic_store(&p.there, 0);
     atomic_store(&p.back, 0);
     atomic_store(&p.stop, false);
-    if (pthread_create(&other, NULL, answer, &p) != 0) return 0;
+    if (pthread_attr_init(&attributes) != 0) return 0;
+    bool begun = pthread_attr_setaffinity_np(&attributes, sizeof cpus, &cpus) == 0 &&
+                 pthread_create(&other, &attributes, answer, &p) == 0;
+    pthread_attr_destroy(&attributes);
+    if (!begun) return 0;
     double took[STRETCHES];
     long number = 0;
     int count = 0;
