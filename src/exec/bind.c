@@ -1,6 +1,6 @@
 /* bind.c - from the shapes of the inputs to the place of every value: symbols get numbers, all
- * expressions are evaluated in one pass, sizes follow, the planner gives offsets. Nothing here
- * happens again while the shapes stay the same. */
+ * expressions are evaluated in one pass, sizes follow, the planner gives offsets. All but the checks of
+ * the inputs is kept for the last few sizes (bound.c); a return to one of them writes the tensors alone. */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static sdx_status check_input_expressions(sdx_context *context, sdx_error *error
         const sdx_value *value = context->slots[graph->inputs[i]];
         if (input->type.kind != SDX_KIND_TENSOR || value->kind != SDX_KIND_TENSOR) continue;
         for (int32_t axis = 0; axis < input->type.rank; axis++) {
-            int64_t wanted = sdx_expr_result(input->type.dims[axis], context->results);
+            int64_t wanted = sdx_expr_result(input->type.dims[axis], context->now->results);
             if (wanted == value->tensor.dims[axis]) continue;
             char text[128];
             const sdx_module *model = context->program->model->module;
@@ -78,10 +78,10 @@ static void list_symbols(const sdx_context *context, char *buffer, size_t size) 
     size_t used = 0, listed = 0;
     buffer[0] = 0;
     for (size_t i = 0; i < sdx_expr_symbol_count(pool) && listed < 6 && used < size; i++) {
-        if (context->symbols[i] < 0) continue;
+        if (context->now->symbols[i] < 0) continue;
         used += (size_t)snprintf(buffer + used, size - used, "%s%.32s = %lld",
                                  listed++ ? ", " : " (", sdx_expr_symbol_name(pool, i),
-                                 (long long)context->symbols[i]);
+                                 (long long)context->now->symbols[i]);
     }
     if (listed && used < size) snprintf(buffer + used, size - used, ")");
 }
@@ -93,8 +93,8 @@ static sdx_status check_constraints(sdx_context *context, sdx_error *error) {
     const sdx_constraint *constraints = module->constraints.data;
     for (size_t i = 0; i < module->constraints.count; i++) {
         const sdx_constraint *c = &constraints[i];
-        int64_t a = sdx_expr_result(c->a, context->results);
-        int64_t b = sdx_expr_result(c->b, context->results);
+        int64_t a = sdx_expr_result(c->a, context->now->results);
+        int64_t b = sdx_expr_result(c->b, context->now->results);
         bool known = a != SDX_EVAL_FAILED && b != SDX_EVAL_FAILED;
         if (!context->program->node_fixed[c->node] ||
             (known && (a == b || (c->broadcast && a == 1))))
@@ -136,36 +136,68 @@ static sdx_status over_limit(sdx_context *context, sdx_id id, int64_t bytes, sdx
     return SDX_STATUS_LIMIT;
 }
 
-static sdx_status size_value(sdx_context *context, sdx_id id, sdx_error *error) {
+static sdx_status bad_dim(sdx_context *context, sdx_id id, int32_t axis, int64_t size,
+                          sdx_error *error) {
     const sdx_module *module = context->program->module;
     const sdx_value_def *def = sdx_value_at(module, id);
-    sdx_value *value = &context->storage[context->program->slots[id].index];
-    int64_t dims[SDX_MAX_RANK];
-    for (int32_t i = 0; i < def->type.rank; i++) {
-        dims[i] = sdx_expr_result(def->type.dims[i], context->results);
-        if (dims[i] >= 0) continue;
-        char text[128], sizes[256];
-        sdx_expr_text(module->pool, def->type.dims[i], text, sizeof text);
-        list_symbols(context, sizes, sizeof sizes);
-        const sdx_node *node = sdx_node_at(module, def->producer);
-        sdx_fail(error, SDX_STATUS_BAD_INPUT, "dimension %d of output '%.64s', %s, %s%s", i,
-                 def->name, text,
-                 dims[i] == SDX_EVAL_FAILED ? "has no value for these input shapes"
-                                            : "is negative for these input shapes",
-                 sizes);
-        sdx_program_blame(context->program, node, error);
-        return SDX_STATUS_BAD_INPUT;
+    char text[128], sizes[256];
+    sdx_expr_text(module->pool, def->type.dims[axis], text, sizeof text);
+    list_symbols(context, sizes, sizeof sizes);
+    const sdx_node *node = sdx_node_at(module, def->producer);
+    sdx_fail(error, SDX_STATUS_BAD_INPUT, "dimension %d of output '%.64s', %s, %s%s", axis,
+             def->name, text,
+             size == SDX_EVAL_FAILED ? "has no value for these input shapes"
+                                     : "is negative for these input shapes",
+             sizes);
+    sdx_program_blame(context->program, node, error);
+    return SDX_STATUS_BAD_INPUT;
+}
+
+/* Each value in memory of its own: what sharing saves is measured against that. */
+static void add_naive(sdx_needs *needs, size_t bytes) {
+    if (!sdx_size_align(bytes, SDX_CACHE_LINE, &bytes) ||
+        !sdx_size_add(needs->naive, bytes, &needs->naive))
+        needs->naive = SIZE_MAX;
+}
+
+/* Count and open dims; the place follows when the buffers have theirs. */
+static sdx_status size_value(sdx_context *context, const sdx_sized *sized, const sdx_expr *open,
+                             int64_t *numbers, sdx_error *error) {
+    sdx_id id = context->program->storage_values[sized->storage];
+    size_t count = sized->fixed, bytes;
+    bool empty = false, good = true;
+    unsigned axes = sized->axes;
+    for (uint32_t i = 0; i < sized->open; i++, axes &= axes - 1) {
+        int64_t size = sdx_expr_result(open[i], context->now->results);
+        if (size < 0) return bad_dim(context, id, __builtin_ctz(axes), size, error);
+        numbers[2 + i] = size;
+        empty = empty || size == 0;
+        good = good && (uint64_t)size <= SIZE_MAX && sdx_size_mul(count, (size_t)size, &count);
     }
-    void *data = value->tensor.data;
-    if (sdx_tensor_init(&value->tensor, def->type.dtype, def->type.rank, dims, data, NULL) !=
-        SDX_STATUS_OK)
+    if (empty) count = 0; /* however large the others: no overflow */
+    if ((!empty && !good) || !sdx_size_mul(count, sized->element, &bytes) || bytes > PTRDIFF_MAX)
         return over_limit(context, id, -1, error);
+    numbers[0] = (int64_t)count;
+    if (sized->buffer != SDX_NONE && !sized->view) add_naive(&context->now->needs, bytes);
+    return SDX_STATUS_OK;
+}
+
+static sdx_status size_values(sdx_context *context, sdx_error *error) {
+    const sdx_program *program = context->program;
+    const sdx_expr *open = program->open;
+    int64_t *numbers = context->now->numbers;
+    for (uint32_t i = 0; i < program->sized_count; i++) {
+        const sdx_sized *sized = &program->sized[i];
+        SDX_TRY(size_value(context, sized, open, numbers, error));
+        open += sized->open;
+        numbers += 2 + sized->open;
+    }
     return SDX_STATUS_OK;
 }
 
 static sdx_status size_buffer(sdx_context *context, const sdx_planned *planned, size_t *size,
                               sdx_error *error) {
-    int64_t bytes = sdx_expr_result(planned->bytes, context->results);
+    int64_t bytes = sdx_expr_result(planned->bytes, context->now->results);
     if (bytes >= 0 && (uint64_t)bytes <= SIZE_MAX / 2 &&
         sdx_size_align((size_t)bytes, SDX_CACHE_LINE, size) && *size <= context->budget.limit)
         return SDX_STATUS_OK;
@@ -183,25 +215,15 @@ static sdx_status size_buffer(sdx_context *context, const sdx_planned *planned, 
 
 static sdx_status size_buffers(sdx_context *context, sdx_error *error) {
     const sdx_program *program = context->program;
-    context->needs.naive = context->needs.scratch = 0;
     for (uint32_t i = 0; i < program->planned_count; i++) {
         const sdx_planned *planned = &program->planned[i];
-        sdx_buffer *buffer = &context->buffers[i];
+        sdx_buffer *buffer = &context->now->buffers[i];
         *buffer = (sdx_buffer){.first = planned->first, .last = planned->last};
         SDX_TRY(size_buffer(context, planned, &buffer->size, error));
-        if (planned->value == SDX_NONE && buffer->size > context->needs.scratch)
-            context->needs.scratch = buffer->size;
+        if (planned->value == SDX_NONE && buffer->size > context->now->needs.scratch)
+            context->now->needs.scratch = buffer->size;
     }
     return SDX_STATUS_OK;
-}
-
-/* Each value in memory of its own: what sharing saves is measured against that. */
-static void add_naive(sdx_context *context, const sdx_tensor *tensor) {
-    size_t bytes;
-    if (!sdx_size_mul(tensor->count, sdx_dtype_size(tensor->dtype), &bytes) ||
-        !sdx_size_align(bytes, SDX_CACHE_LINE, &bytes) ||
-        !sdx_size_add(context->needs.naive, bytes, &context->needs.naive))
-        context->needs.naive = SIZE_MAX;
 }
 
 /* "the largest part, 4096 bytes, is for node 'x' (Op)": where to look. */
@@ -209,16 +231,16 @@ static const char *largest_part(const sdx_context *context, char *buffer, size_t
     const sdx_program *program = context->program;
     uint32_t most = 0;
     for (uint32_t i = 1; i < program->planned_count; i++)
-        if (context->buffers[i].size > context->buffers[most].size) most = i;
+        if (context->now->buffers[i].size > context->now->buffers[most].size) most = i;
     const sdx_node *node = sdx_program_origin(
         program, program->blocks[0].steps[program->planned[most].first].node);
     snprintf(buffer, size, "the largest part, %zu bytes, is for node '%.64s' (%.64s)",
-             context->buffers[most].size, node->name, node->op_type);
+             context->now->buffers[most].size, node->name, node->op_type);
     return buffer;
 }
 
 static sdx_status provide_arena(sdx_context *context, sdx_error *error) {
-    size_t needed = context->needs.arena;
+    size_t needed = context->now->needs.arena;
     char part[256];
     if (needed > context->budget.limit)
         return sdx_fail(error, SDX_STATUS_LIMIT,
@@ -240,68 +262,73 @@ static sdx_status provide_arena(sdx_context *context, sdx_error *error) {
     return SDX_STATUS_OK;
 }
 
-static size_t offset_of(const sdx_context *context, const sdx_slot_info *slot) {
-    return (size_t)sdx_expr_result(slot->offset, context->results);
-}
-
 /* The buffer that a value lies in at these sizes. */
-static const sdx_buffer *buffer_of(const sdx_context *context, const sdx_slot_info *slot) {
+static const sdx_buffer *buffer_of(const sdx_context *context, uint32_t buffer) {
     const sdx_planned *planned = context->program->planned;
-    uint32_t buffer = slot->buffer;
-    while (context->buffers[buffer].size == 0 && planned[buffer].over != SDX_NONE)
+    const sdx_buffer *buffers = context->now->buffers;
+    while (buffers[buffer].size == 0 && planned[buffer].over != SDX_NONE)
         buffer = planned[buffer].over;
-    return &context->buffers[buffer];
+    return &buffers[buffer];
 }
 
-/* Addresses: arena values in their buffer, views in the bytes that they look at. */
+/* Where values begin: from the start of the arena, aliases from that of the bytes that they look at. An
+ * offset that could not be computed, or leads out of the buffer, would be a mistake of lowering; checked
+ * all the same, since everything rests on it. */
+static sdx_status find_places(sdx_context *context, sdx_error *error) {
+    const sdx_program *program = context->program;
+    int64_t *numbers = context->now->numbers;
+    for (uint32_t i = 0; i < program->sized_count; i++) {
+        const sdx_sized *sized = &program->sized[i];
+        int64_t offset = sdx_expr_result(sized->offset, context->now->results);
+        bool good = offset >= 0;
+        numbers[1] = offset;
+        if (good && sized->buffer != SDX_NONE) {
+            const sdx_buffer *buffer = buffer_of(context, sized->buffer);
+            size_t bytes = (size_t)numbers[0] * sized->element;
+            good = bytes <= buffer->size && (uint64_t)offset <= buffer->size - bytes;
+            numbers[1] = good ? (int64_t)buffer->offset + offset : 0;
+        }
+        if (!good)
+            return sdx_fail(error, SDX_STATUS_INTERNAL, "value '%.64s' has no place in the arena",
+                            sdx_value_at(program->module, program->storage_values[sized->storage])
+                                ->name);
+        numbers += 2 + sized->open;
+    }
+    return SDX_STATUS_OK;
+}
+
+/* Tensors as the binding at hand has them: all that changes with the sizes. */
 static void place_values(sdx_context *context) {
     const sdx_program *program = context->program;
-    for (uint32_t i = 0; i < program->storage_count; i++) {
-        const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
-        if (slot->place == SDX_PLACE_ARENA)
-            context->storage[i].tensor.data = (char *)context->arena +
-                                              buffer_of(context, slot)->offset +
-                                              offset_of(context, slot);
+    const int64_t *numbers = context->now->numbers;
+    for (uint32_t i = 0; i < program->sized_count; i++) {
+        const sdx_sized *sized = &program->sized[i];
+        sdx_tensor *tensor = &context->storage[sized->storage].tensor;
+        tensor->count = (size_t)numbers[0];
+        if (sized->buffer != SDX_NONE) tensor->data = (char *)context->arena + numbers[1];
+        numbers += 2;
+        for (unsigned axes = sized->axes; axes; axes &= axes - 1)
+            tensor->dims[__builtin_ctz(axes)] = *numbers++;
     }
+    context->placed = true;
 }
 
 static void place_aliases(sdx_context *context) {
     const sdx_program *program = context->program;
-    for (uint32_t i = 0; i < program->storage_count; i++) {
-        const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
-        if (slot->place != SDX_PLACE_ALIAS) continue;
-        char *root = context->slots[slot->root]->tensor.data;
-        context->storage[i].tensor.data = root ? root + offset_of(context, slot) : NULL;
+    const int64_t *numbers = context->now->numbers;
+    for (uint32_t i = 0; i < program->alias_count; i++) {
+        const sdx_sized *sized = &program->sized[i];
+        sdx_id root = program->slots[program->storage_values[sized->storage]].root;
+        char *bytes = context->slots[root]->tensor.data;
+        context->storage[sized->storage].tensor.data = bytes ? bytes + numbers[1] : NULL;
+        numbers += 2 + sized->open;
     }
-}
-
-/* An offset that could not be computed, or leads out of the buffer, would be a mistake of lowering;
- * checked all the same, since everything rests on it. */
-static sdx_status check_places(const sdx_context *context, sdx_error *error) {
-    const sdx_program *program = context->program;
-    for (uint32_t i = 0; i < program->storage_count; i++) {
-        sdx_id id = program->storage_values[i];
-        const sdx_slot_info *slot = &program->slots[id];
-        if (slot->place != SDX_PLACE_ARENA && slot->place != SDX_PLACE_ALIAS) continue;
-        int64_t offset = sdx_expr_result(slot->offset, context->results);
-        const sdx_tensor *tensor = &context->storage[i].tensor;
-        size_t bytes = tensor->count * sdx_dtype_size(tensor->dtype);
-        bool good = offset >= 0;
-        if (good && slot->place == SDX_PLACE_ARENA) {
-            size_t size = buffer_of(context, slot)->size;
-            good = bytes <= size && (uint64_t)offset <= size - bytes;
-        }
-        if (!good)
-            return sdx_fail(error, SDX_STATUS_INTERNAL, "value '%.64s' has no place in the arena",
-                            sdx_value_at(program->module, id)->name);
-    }
-    return SDX_STATUS_OK;
 }
 
 static sdx_status check_fixed(const sdx_context *context, sdx_error *error) {
     const sdx_expr_pool *pool = context->program->model->module->pool;
     for (size_t i = 0; i < sdx_expr_symbol_count(pool); i++) {
-        int64_t fixed = context->program->fixed[i], bound = context->symbols[i];
+        int64_t fixed = context->program->fixed[i], bound = context->now->symbols[i];
         if (fixed >= 0 && bound >= 0 && bound != fixed)
             return sdx_fail(error, SDX_STATUS_BAD_INPUT,
                             "'%.64s' is %lld, the program was made for %lld alone",
@@ -317,37 +344,25 @@ static sdx_status arrange_buffers(sdx_context *context, sdx_error *error) {
     size_t arena;
     for (uint32_t i = 0; i < program->layout_count; i++) {
         applied = i;
-        if (!sdx_layout_apply(&program->layouts[i], context->buffers, &arena)) continue;
-        if (best != program->layout_count && arena >= context->needs.arena) continue;
+        if (!sdx_layout_apply(&program->layouts[i], context->now->buffers, &arena)) continue;
+        if (best != program->layout_count && arena >= context->now->needs.arena) continue;
         best = i;
-        context->needs.arena = arena;
+        context->now->needs.arena = arena;
     }
     if (best == program->layout_count)
         return sdx_fail(error, SDX_STATUS_LIMIT, "the intermediates pass the address space");
-    if (applied != best) sdx_layout_apply(&program->layouts[best], context->buffers, &arena);
+    if (applied != best) sdx_layout_apply(&program->layouts[best], context->now->buffers, &arena);
     return SDX_STATUS_OK;
 }
 
 sdx_status sdx_context_plan(sdx_context *context, sdx_error *error) {
-    const sdx_program *program = context->program;
-    context->planned = false;
     SDX_TRY(check_fixed(context, error));
     SDX_TRY(check_constraints(context, error));
-    for (uint32_t i = 0; i < program->storage_count; i++) {
-        sdx_id id = program->storage_values[i];
-        sdx_place place = program->slots[id].place;
-        if (place == SDX_PLACE_ARENA || place == SDX_PLACE_ALIAS)
-            SDX_TRY(size_value(context, id, error));
-    }
+    SDX_TRY(size_values(context, error));
     SDX_TRY(size_buffers(context, error));
-    for (uint32_t i = 0; i < program->storage_count; i++) {
-        const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
-        if (slot->place == SDX_PLACE_ARENA && !slot->view)
-            add_naive(context, &context->storage[i].tensor);
-    }
     SDX_TRY(arrange_buffers(context, error));
-    SDX_TRY(check_places(context, error));
-    context->planned = true;
+    SDX_TRY(find_places(context, error));
+    context->now->used = ++context->bindings;
     return SDX_STATUS_OK;
 }
 
@@ -360,24 +375,18 @@ sdx_status sdx_bind_inputs(sdx_context *context, int64_t *symbols, sdx_error *er
 }
 
 sdx_status sdx_context_bind(sdx_context *context, sdx_error *error) {
-    const sdx_program *program = context->program;
-    size_t count = sdx_expr_symbol_count(program->pool);
-    int64_t *fresh = context->symbols + count; /* the second half: the binding being made */
-    SDX_TRY(sdx_bind_inputs(context, fresh, error));
-    bool same = context->bound && memcmp(fresh, context->symbols, count * sizeof *fresh) == 0;
-    if (!same) {
-        context->bound = false;
-        if (count) memcpy(context->symbols, fresh, count * sizeof *fresh);
+    SDX_TRY(sdx_bind_inputs(context, context->given, error));
+    bool kept = sdx_bound_find(context, context->given);
+    if (!kept) {
+        sdx_bound_take(context, context->given);
         SDX_TRY(check_fixed(context, error));
-        sdx_expr_evaluate(program->pool, context->symbols, context->results);
     }
     /* Also where the symbols are as before: they alone do not say what was handed in. */
     SDX_TRY(check_input_expressions(context, error));
-    if (!same) {
-        SDX_TRY(sdx_context_plan(context, error));
+    if (!kept) SDX_TRY(sdx_context_plan(context, error));
+    if (!context->placed) {
         SDX_TRY(provide_arena(context, error));
         place_values(context);
-        context->bound = true;
     }
     place_aliases(context); /* inputs may lie elsewhere than last time */
     return SDX_STATUS_OK;

@@ -37,6 +37,16 @@ static void init_storage(sdx_context *context) {
         sdx_id id = program->storage_values[i];
         if (program->slots[id].place != SDX_PLACE_INPUT) context->slots[id] = value;
     }
+    for (uint32_t i = 0; i < program->sized_count; i++) {
+        const sdx_sized *sized = &program->sized[i];
+        const sdx_type *type =
+            &sdx_value_at(program->module, program->storage_values[sized->storage])->type;
+        sdx_tensor *tensor = &context->storage[sized->storage].tensor;
+        tensor->dtype = type->dtype;
+        tensor->rank = type->rank;
+        for (int32_t axis = 0; axis < type->rank; axis++)
+            if (!(sized->axes >> axis & 1)) tensor->dims[axis] = sdx_expr_value(type->dims[axis]);
+    }
     for (size_t v = 0; v < program->module->values.count; v++)
         if (program->slots[v].place == SDX_PLACE_CONST)
             context->slots[v] = &program->constants[program->slots[v].index];
@@ -53,15 +63,10 @@ static sdx_status make_tables(sdx_context *context, sdx_error *error) {
     const sdx_program *program = context->program;
     const sdx_module *module = program->module;
     sdx_arena *memory = &context->memory;
-    size_t symbols = sdx_expr_symbol_count(module->pool);
     context->storage = sdx_arena_array(memory, (size_t)program->storage_count + 1, sizeof(sdx_value));
     context->slots = sdx_arena_array(memory, module->values.count + 1, sizeof(sdx_value *));
     context->edges = sdx_arena_array(memory, (size_t)program->edge_count + 1, sizeof(sdx_value *));
     context->wanted = sdx_arena_array(memory, (size_t)program->edge_count + 1, sizeof(bool));
-    context->symbols = sdx_arena_array(memory, symbols * 2 + 1, sizeof(int64_t));
-    context->results =
-        sdx_arena_array(memory, sdx_expr_pool_size(module->pool) + 1, sizeof(int64_t));
-    context->buffers = sdx_arena_array(memory, (size_t)program->planned_count + 1, sizeof(sdx_buffer));
     context->in_info = sdx_arena_array(memory, (size_t)program->max_inputs + 1, sizeof(sdx_infer_in));
     context->out_info =
         sdx_arena_array(memory, (size_t)program->max_outputs + 1, sizeof(sdx_infer_out));
@@ -70,9 +75,9 @@ static sdx_status make_tables(sdx_context *context, sdx_error *error) {
     context->input_set = sdx_arena_array(
         memory, (size_t)sdx_graph_at(module, 0)->input_count + 1, sizeof(bool));
     bool have = context->storage && context->slots && context->edges && context->wanted &&
-                context->symbols && context->results && context->buffers && context->in_info &&
-                context->out_info && context->in_dims && context->input_set;
+                context->in_info && context->out_info && context->in_dims && context->input_set;
     if (!have) return sdx_fail_memory(error, 0, "the context");
+    SDX_TRY(sdx_bound_make(context, error));
     init_storage(context);
     return program->slice.symbol == SIZE_MAX ? SDX_STATUS_OK : sdx_slice_tables(context, error);
 }
@@ -253,9 +258,8 @@ static sdx_status run(sdx_context *context, sdx_error *error) {
     context->draws = 0;
     atomic_store(&context->heap.peak, atomic_load(&context->heap.used));
     if (context->program->slice.symbol != SIZE_MAX && !context->observe) {
-        int64_t *sizes = context->symbols + sdx_expr_symbol_count(context->program->pool);
-        SDX_TRY(sdx_bind_inputs(context, sizes, error));
-        SDX_TRY(sdx_slice_choose(context, sizes, error));
+        SDX_TRY(sdx_bind_inputs(context, context->given, error));
+        SDX_TRY(sdx_slice_choose(context, context->given, error));
     }
     if (!context->slice) SDX_TRY(sdx_context_bind(context, error));
     sdx_watch_start(&context->watch, context->max_time_ms);
@@ -299,7 +303,8 @@ void sdx_context_cancel(sdx_context *context) {
 
 void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info) {
     /* The last slice may be smaller; what a run took is the first one's. */
-    const sdx_needs *needs = context->slice && context->has_run ? &context->largest : &context->needs;
+    const sdx_needs *needs =
+        context->slice && context->has_run ? &context->largest : &context->now->needs;
     sdx_memory_info full = {.struct_size = info->struct_size,
                             .arena_bytes = needs->arena,
                             .arena_used = context->arena_used,

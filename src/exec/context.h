@@ -1,10 +1,11 @@
 /* context.h - one run at a time: storage of the values, the arena, the run-time heap, bindings.
  * Shared by context.c (objects, inputs, outputs), input.c (what may be handed in), bind.c (symbols ->
- * sizes -> offsets) and run.c. */
+ * sizes -> offsets), bound.c (bindings that are kept) and run.c. */
 #ifndef SDX_EXEC_CONTEXT_H
 #define SDX_EXEC_CONTEXT_H
 
 #include "base/budget.h"
+#include "exec/bound.h"
 #include "exec/program.h"
 #include "plan/plan.h"
 
@@ -14,11 +15,6 @@ typedef struct sdx_output {
     void *memory;
     size_t size; /* of the memory, which stays for later runs */
 } sdx_output;
-
-/* Bytes that a run takes. */
-typedef struct sdx_needs {
-    size_t arena, naive, scratch;
-} sdx_needs;
 
 struct sdx_context {
     const sdx_allocator *allocator; /* the budget's */
@@ -30,17 +26,18 @@ struct sdx_context {
     sdx_value **slots;   /* by value id: what is there now; NULL: nothing */
     sdx_value **edges;   /* by step: pointers handed to the body */
     bool *wanted;        /* by edge, for outputs */
-    int64_t *symbols, *results; /* binding, and the value of every expression of the program */
-    sdx_buffer *buffers;
+    sdx_bound kept[SDX_BOUND_KEPT]; /* bindings, of which `now` is the one at hand */
+    uint32_t kept_count;
+    sdx_bound *now;
+    uint64_t bindings; /* counts uses of bindings */
+    int64_t *given;    /* symbols as the inputs of this run have them */
     sdx_infer_in *in_info;
     sdx_infer_out *out_info;
     sdx_expr (*in_dims)[SDX_MAX_RANK];
     bool *input_set;
-    bool planned; /* buffers have sizes and offsets */
-    bool bound; /* symbols, results and buffers hold a plan */
+    bool placed; /* the tensors in storage are those of `now`, in the arena as it is */
     void *arena;
     size_t arena_size, arena_used;
-    sdx_needs needs;   /* of the sizes that are bound */
     sdx_needs largest; /* of the slices of a run */
     bool arena_given; /* by the caller: may not grow */
     int64_t batch, slice; /* samples in all and at a time; slice 0: the batch is run whole */
@@ -73,9 +70,10 @@ sdx_status sdx_check_input(const sdx_module *module, sdx_id id, const sdx_value 
                            sdx_error *error);
 /* symbols[i] becomes the size that the inputs give symbol i, else -1. */
 sdx_status sdx_bind_inputs(sdx_context *context, int64_t *symbols, sdx_error *error);
-/* Binds symbols from the inputs that are set; plans the arena anew if any changed. */
+/* Binds symbols from the inputs that are set; plans the arena unless these sizes are kept. */
 sdx_status sdx_context_bind(sdx_context *context, sdx_error *error);
-/* Sizes and offsets of everything in the arena, from context->results. */
+/* Sizes and offsets of everything in the arena, from the results of the binding at hand, which then holds a
+ * plan. */
 sdx_status sdx_context_plan(sdx_context *context, sdx_error *error);
 /* symbols[i] becomes the size that a binding gives symbol i, else -1. */
 sdx_status sdx_bind_names(const sdx_expr_pool *pool, const sdx_binding *bindings, size_t count,

@@ -234,6 +234,61 @@ static sdx_status place_values(sdx_lowering *l, const sdx_storages *storages) {
     return SDX_STATUS_OK;
 }
 
+/* ---- what binding goes through ----------------------------------------------------------------------- */
+
+/* Which dims of a value follow from the symbols, and the product of the others. */
+static void size_value(const sdx_type *type, sdx_sized *sized) {
+    sized->fixed = 1;
+    for (int32_t i = 0; i < type->rank; i++) {
+        int64_t size = sdx_expr_is_const(type->dims[i]) ? sdx_expr_value(type->dims[i]) : -1;
+        if (size < 0) {
+            sized->axes |= (uint16_t)(1u << i);
+        } else if ((uint64_t)size > SIZE_MAX ||
+                   !sdx_size_mul(sized->fixed, (size_t)size, &sized->fixed)) {
+            /* Too large, unless one of the dims turns out to be 0: that is binding's to see. */
+            sized->fixed = 1;
+            sized->axes = (uint16_t)((1u << type->rank) - 1);
+            break;
+        }
+    }
+    for (uint32_t rest = sized->axes; rest; rest &= rest - 1) sized->open++;
+}
+
+static void list_place(sdx_program *program, sdx_place place) {
+    for (uint32_t i = 0; i < program->storage_count; i++) {
+        const sdx_slot_info *slot = &program->slots[program->storage_values[i]];
+        if (slot->place != place) continue;
+        const sdx_type *type = &sdx_value_at(program->module, program->storage_values[i])->type;
+        sdx_sized *sized = &program->sized[program->sized_count++];
+        *sized = (sdx_sized){.offset = slot->offset, .storage = i, .buffer = slot->buffer,
+                             .element = (uint16_t)sdx_dtype_size(type->dtype), .view = slot->view};
+        size_value(type, sized);
+        program->open_count += sized->open;
+    }
+}
+
+static sdx_status list_sized(sdx_lowering *l) {
+    sdx_program *program = l->program;
+    program->sized =
+        sdx_arena_array(&program->arena, (size_t)program->storage_count + 1, sizeof(sdx_sized));
+    if (!program->sized) return no_memory(l);
+    list_place(program, SDX_PLACE_ALIAS);
+    program->alias_count = program->sized_count;
+    list_place(program, SDX_PLACE_ARENA);
+    program->open =
+        sdx_arena_array(&program->arena, (size_t)program->open_count + 1, sizeof(sdx_expr));
+    if (!program->open) return no_memory(l);
+    sdx_expr *open = program->open;
+    for (uint32_t i = 0; i < program->sized_count; i++) {
+        const sdx_sized *sized = &program->sized[i];
+        const sdx_value_def *def =
+            sdx_value_at(program->module, program->storage_values[sized->storage]);
+        for (int32_t axis = 0; axis < def->type.rank; axis++)
+            if (sized->axes >> axis & 1) *open++ = def->type.dims[axis];
+    }
+    return SDX_STATUS_OK;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
 static sdx_status make_samples(sdx_lowering *l, sdx_sample *samples, uint32_t *count) {
@@ -293,6 +348,7 @@ sdx_status sdx_lower_memory(sdx_lowering *l) {
     SDX_TRY(note_chosen(l, &storages));
     SDX_TRY(make_planned(l, &storages));
     SDX_TRY(place_values(l, &storages));
+    SDX_TRY(list_sized(l));
     if (stored) SDX_TRY(sdx_lower_stored_layout(l, &placed));
     if (placed) return SDX_STATUS_OK;
     if (stored) SDX_TRY(make_samples(l, samples, &sample_count));

@@ -69,9 +69,9 @@ static sdx_status fill_buffers(const sdx_context *context, sdx_arena *memory,
         if (!id) return sdx_fail_memory(error, 0, "the plan");
         buffers[i] = (sdx_plan_buffer){.struct_size = sizeof *buffers,
                                        .id = id,
-                                       .lower = context->buffers[i].first,
-                                       .upper = (int64_t)context->buffers[i].last + 1,
-                                       .size = context->buffers[i].size};
+                                       .lower = context->now->buffers[i].first,
+                                       .upper = (int64_t)context->now->buffers[i].last + 1,
+                                       .size = context->now->buffers[i].size};
     }
     return SDX_STATUS_OK;
 }
@@ -84,7 +84,7 @@ sdx_status sdx_context_get_plan(const sdx_context *context, sdx_plan_problem **o
     if (!context || !out)
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_context_get_plan: NULL given");
     *out = NULL;
-    if (!context->planned)
+    if (!context->now->used)
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
                         "sdx_context_get_plan: the context has no sizes yet");
     uint32_t count = context->program->planned_count;
@@ -95,7 +95,7 @@ sdx_status sdx_context_get_plan(const sdx_context *context, sdx_plan_problem **o
                                 : sdx_fail_memory(error, 0, "the plan");
     if (status == SDX_STATUS_OK)
         status = sdx_plan_problem_create(buffers, count, &context->own_allocator, out, error);
-    if (status == SDX_STATUS_OK) sdx_plan_problem_answer(*out, context->buffers);
+    if (status == SDX_STATUS_OK) sdx_plan_problem_answer(*out, context->now->buffers);
     sdx_arena_free(&memory);
     return status;
 }

@@ -59,6 +59,19 @@ typedef struct sdx_planned {
     uint32_t values;      /* that live in it */
 } sdx_planned;
 
+/* What binding works out of a value in the arena or an alias. Apart from slots and types, of which it
+ * needs little: after a run nothing of either is in a cache any more. */
+typedef struct sdx_sized {
+    sdx_expr offset;  /* as its slot's */
+    size_t fixed;     /* product of the dims that are numbers */
+    uint32_t storage; /* entry of a context */
+    uint32_t buffer;  /* as its slot's; SDX_NONE: an alias */
+    uint16_t axes;    /* bit i: dims[i] is open, it follows from the symbols; the others stay */
+    uint16_t element; /* bytes of one */
+    uint8_t open;     /* bits of axes */
+    bool view;        /* as its slot's */
+} sdx_sized;
+
 #define SDX_LAYOUTS 4
 
 /* Whether a batch may be run in slices; see slice.h. */
@@ -103,6 +116,10 @@ struct sdx_program {
     uint32_t *input_defaults; /* by main input: constant to use where the caller sets none */
     sdx_id *storage_values; /* value of each storage entry of a context */
     uint32_t storage_count;
+    sdx_sized *sized;       /* aliases first */
+    uint32_t sized_count, alias_count;
+    sdx_expr *open;         /* the open dims of one entry of sized after the other */
+    uint32_t open_count;
     sdx_planned *planned;   /* sorted by first */
     uint32_t planned_count;
     sdx_layout layouts[SDX_LAYOUTS]; /* of planned; the smallest one counts at each binding */

@@ -17,12 +17,12 @@ static void note_arena_use(sdx_context *context, const sdx_step *step) {
     for (uint32_t o = 0; o < step->node->output_count; o++) {
         sdx_id id = step->node->outputs[o];
         if (id == SDX_NONE || program->slots[id].buffer == SDX_NONE) continue;
-        const sdx_buffer *buffer = &context->buffers[program->slots[id].buffer];
+        const sdx_buffer *buffer = &context->now->buffers[program->slots[id].buffer];
         size_t end = buffer->offset + buffer->size;
         if (end > context->arena_used) context->arena_used = end;
     }
     if (step->scratch == SDX_NONE) return;
-    const sdx_buffer *scratch = &context->buffers[step->scratch];
+    const sdx_buffer *scratch = &context->now->buffers[step->scratch];
     if (scratch->offset + scratch->size > context->arena_used)
         context->arena_used = scratch->offset + scratch->size;
 }
@@ -34,8 +34,8 @@ static sdx_status run_fixed(sdx_context *context, const sdx_step *step, sdx_call
         call->out[o] = step->node->outputs[o] == SDX_NONE ? NULL
                                                           : context->slots[step->node->outputs[o]];
     if (step->scratch != SDX_NONE) {
-        call->scratch = (char *)context->arena + context->buffers[step->scratch].offset;
-        call->scratch_bytes = context->buffers[step->scratch].size;
+        call->scratch = (char *)context->arena + context->now->buffers[step->scratch].offset;
+        call->scratch_bytes = context->now->buffers[step->scratch].size;
     }
     return step->node->op->def->run(call);
 }
@@ -88,7 +88,7 @@ static sdx_status check_promise(const sdx_context *context, sdx_id id, const sdx
     bool kept = made->kind == SDX_KIND_TENSOR && made->tensor.rank == def->type.rank &&
                 (!def->type.dtype || made->tensor.dtype == def->type.dtype);
     for (int32_t i = 0; kept && i < def->type.rank; i++) {
-        int64_t promised = sdx_expr_result(def->type.dims[i], context->results);
+        int64_t promised = sdx_expr_result(def->type.dims[i], context->now->results);
         kept = promised == SDX_EVAL_FAILED || promised == made->tensor.dims[i];
     }
     if (kept) return SDX_STATUS_OK;

@@ -81,7 +81,7 @@ static sdx_status check_inputs_bound(const sdx_context *context, sdx_error *erro
         const sdx_value_def *input = sdx_value_at(module, graph->inputs[i]);
         if (input->type.kind != SDX_KIND_TENSOR) continue;
         for (int32_t axis = 0; axis < input->type.rank; axis++) {
-            int64_t size = sdx_expr_result(input->type.dims[axis], context->results);
+            int64_t size = sdx_expr_result(input->type.dims[axis], context->now->results);
             if (size >= 0) continue;
             char text[128];
             sdx_expr_text(module->pool, input->type.dims[axis], text, sizeof text);
@@ -103,20 +103,18 @@ sdx_status sdx_context_bind_dims(sdx_context *context, const sdx_binding *bindin
     if (!context || (binding_count && !bindings))
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_context_bind_dims: NULL given");
     const sdx_expr_pool *pool = context->program->module->pool;
-    context->bound = context->has_run = false; /* the tables are written over */
-    SDX_TRY(sdx_bind_names(pool, bindings, binding_count, context->symbols, error));
-    sdx_expr_evaluate(pool, context->symbols, context->results);
+    context->has_run = false; /* the tables are written over */
+    int64_t *sizes = context->given;
+    SDX_TRY(sdx_bind_names(pool, bindings, binding_count, sizes, error));
+    /* Anew, also where they are kept: what is asked here is what the plan is, and what it costs. */
+    sdx_bound_take(context, sizes);
     SDX_TRY(check_inputs_bound(context, error));
     const sdx_program *program = context->program;
     context->slice = 0;
     if (program->slice.symbol != SIZE_MAX) {
-        size_t count = sdx_expr_symbol_count(pool);
-        int64_t *sizes = context->symbols + count;
-        memcpy(sizes, context->symbols, count * sizeof *sizes);
         SDX_TRY(sdx_slice_choose(context, sizes, error));
-        memcpy(context->symbols, sizes, count * sizeof *sizes);
-        if (context->slice) context->symbols[program->slice.symbol] = context->slice;
-        sdx_expr_evaluate(pool, context->symbols, context->results);
+        if (context->slice) sizes[program->slice.symbol] = context->slice;
+        sdx_bound_take(context, sizes);
     }
     return sdx_context_plan(context, error);
 }

@@ -56,12 +56,12 @@ static sdx_status choose_size(sdx_context *context, const int64_t *symbols, int6
     if (!same) {
         context->slice_size = 0;
         memcpy(context->slice_symbols, symbols, count * sizeof *symbols);
-        memcpy(context->symbols, symbols, count * sizeof *symbols);
-        context->symbols[symbol] = 1;
-        context->bound = false;
-        sdx_expr_evaluate(program->pool, context->symbols, context->results);
-        SDX_TRY(sdx_context_plan(context, error));
-        context->slice_size = best_size(constant_bytes(program), context->needs.arena,
+        context->slice_symbols[symbol] = 1;
+        if (!sdx_bound_find(context, context->slice_symbols)) {
+            sdx_bound_take(context, context->slice_symbols);
+            SDX_TRY(sdx_context_plan(context, error));
+        }
+        context->slice_size = best_size(constant_bytes(program), context->now->needs.arena,
                                         sdx_pool_threads(context->pool));
     }
     *size = context->slice_size;
@@ -155,7 +155,7 @@ static sdx_status run_parts(sdx_context *context, sdx_error *error) {
         for (uint32_t i = 0; i < inputs; i++)
             if (program->slice.inputs[i]) put_part(context, i, first, samples);
         SDX_TRY(sdx_context_bind(context, error));
-        if (first == 0) context->largest = context->needs;
+        if (first == 0) context->largest = context->now->needs;
         SDX_TRY(sdx_run_block(context, 0, error));
         SDX_TRY(keep_outputs(context, first, samples, error));
     }
