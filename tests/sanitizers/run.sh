@@ -78,7 +78,7 @@ for file in tests/unit/test_*.c; do
     [[ $kind == valgrind && $name =~ ^test_(threads|pack_threads|plan.*|shared_program)$ ]] || units+=("$name")
 done
 targets=(sardonyx "${units[@]}")
-[[ $kind == valgrind ]] || targets+=(test_kernels test_conv test_conv_transpose fuzzers)
+[[ $kind == valgrind ]] || targets+=(test_kernels test_conv test_conv_transpose test_strip fuzzers)
 if ! { cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
         -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -g" "${options[@]}" &&
     cmake --build "$build" --target "${targets[@]}"; } > "$log/out" 2>&1; then
@@ -131,7 +131,7 @@ check_units() {
 check_kernels() {
     local isa program
     for isa in scalar avx2 avx512 neon; do
-        for program in test_kernels test_conv test_conv_transpose; do
+        for program in test_kernels test_conv test_conv_transpose test_strip; do
             check "$program $isa" env SARDONYX_CPU=$isa "$build/tests/$program"
         done
     done
