@@ -151,13 +151,15 @@ check_passes() {
 }
 
 check_models() {
-    local model file
+    local model file sizes
     for model in "${models[@]}"; do
+        sizes=(--dim batch=1)
+        [[ $model == encoder ]] && sizes+=(--dim sequence=16)
         file=$data/models/$model.onnx
         [[ -e $file ]] || { skipped=$((skipped + 1)) && echo "skip $model: $file is missing" && continue; }
-        check "$model" "$build/sardonyx" run "$file" --random 1 --dim batch=1 --threads 2
+        check "$model" "$build/sardonyx" run "$file" --random 1 "${sizes[@]}" --threads 2
         check "$model packed" "$build/sardonyx" pack "$file" -o "$log/model.sdx"
-        check "$model from its packed file" "$build/sardonyx" run "$log/model.sdx" --random 1 --dim batch=1
+        check "$model from its packed file" "$build/sardonyx" run "$log/model.sdx" --random 1 "${sizes[@]}"
     done
 }
 
