@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/endian.h"
 #include "graph/graph.h"
 #include "kernels/kernels.h"
 #include "kernels/matrix.h"
@@ -244,13 +245,13 @@ static void products(void **state) {
 /* Weights as a packed file has them, a number too few or too many. */
 static void packed_weights(void **state) {
     (void)state;
+    if (!sdx_little_endian()) skip(); /* packs anew */
     const int64_t bytes = (int64_t)(sdx_matrix_packed_size(3, 4) * sizeof(float));
     const one_node node = {.op = "MatMul",
                            .inputs = {{2, {2, 3}, false}, {2, {3, 4}, true}},
                            .attributes = {{"act", SDX_ATTR_INT, 1, {0}}},
                            .packed = (size_t)bytes};
     const mistake mistakes[] = {{"packed", bytes - 4, "4 less than it needs"},
-                                {"packed", bytes - 64, "64 less than it needs"},
                                 {"packed", bytes + 4, "4 more than it needs"},
                                 {NULL, 0, NULL}};
     check(&node, mistakes);
