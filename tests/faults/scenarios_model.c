@@ -98,12 +98,15 @@ static bool describe(session *x) {
 /* ---- runs -------------------------------------------------------------------------------------------- */
 
 static sdx_status set_and_run(session *x, size_t count) {
+    const size_t profiled = x->profiled;
     for (size_t i = 0; i < count; i++) {
         if (!x->inputs[i]) continue;
         sdx_status status = sdx_context_set_input_value(x->context, i, x->inputs[i], &x->s->error);
         if (status != SDX_STATUS_OK) return status;
     }
-    return sdx_context_run(x->context, &x->s->error);
+    sdx_status status = sdx_context_run(x->context, &x->s->error);
+    if (status != SDX_STATUS_OK) x->profiled = profiled; /* steps of a run that failed later do not count */
+    return status;
 }
 
 static void drop_inputs(session *x) {
