@@ -233,18 +233,21 @@ static bool make_scratch(bench *b) {
     return false;
 }
 
-/* Its files, and folders of files one level down. */
-static void remove_folder(const char *path, int depth) {
+/* With all that is in it. Why it is still there, as errno has it; 0: it is gone. */
+static int remove_folder(const char *path, int depth) {
     DIR *folder = opendir(path);
+    int reason = folder ? 0 : errno;
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         char inside[700];
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         int length = snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
         if (length < 0 || (size_t)length >= sizeof inside) continue;
-        if (unlink(inside) != 0 && depth < 8) remove_folder(inside, depth + 1);
+        int left = unlink(inside) != 0 && depth < 8 ? remove_folder(inside, depth + 1) : 0;
+        if (left) reason = left;
     }
     if (folder) closedir(folder);
-    rmdir(path);
+    if (rmdir(path) == 0) return 0;
+    return reason ? reason : errno;
 }
 
 /* ---- results
@@ -278,8 +281,14 @@ static int check_outputs(const bench_options *o) {
     return EXIT_OK;
 }
 
+/* A failure to write is said when the program ends. */
+static int print_out(const bench_results *r, printer *print) {
+    if (print(r, stdout)) return EXIT_OK;
+    return ferror(stdout) ? EXIT_BAD_INPUT : out_of_memory();
+}
+
 static int write_file(const bench_results *r, const char *path, printer *print) {
-    if (strcmp(path, "-") == 0) return print(r, stdout) ? EXIT_OK : EXIT_BAD_INPUT;
+    if (strcmp(path, "-") == 0) return print_out(r, print);
     whole_file file;
     if (!whole_begin(&file, path)) return EXIT_NO;
     return whole_end(&file, print(r, file.file));
@@ -303,7 +312,8 @@ static int write_results(const bench *b) {
         int one = write_file(&b->r, outputs[i].path, outputs[i].print);
         if (one != EXIT_OK) code = one;
     }
-    if (table && !bench_write_text(&b->r, stdout)) code = EXIT_BAD_INPUT;
+    int shown = table ? print_out(&b->r, bench_write_text) : EXIT_OK;
+    if (shown != EXIT_OK) code = shown;
     return code;
 }
 
@@ -383,7 +393,8 @@ static int run(int argc, char **argv) {
         }
     }
     peers_free(&b);
-    if (b.scratch[0]) remove_folder(b.scratch, 0);
+    const int left = b.scratch[0] ? remove_folder(b.scratch, 0) : 0;
+    if (left) complain("%s is left behind: %s", b.scratch, strerror(left));
     bench_results_free(&b.r);
     free_options(&b.o);
     return code;

@@ -106,15 +106,17 @@ static bool read_tolerances(test_case *t) {
     return good;
 }
 
-/* The model of a case, or NULL where the folder is none. */
-static char *model_path(const char *folder) {
+/* The model of a case, *path NULL where the folder is none; false: out of memory. */
+static bool model_path(const char *folder, char **path) {
     static const char *const names[] = {"model.onnx", "model.sdx"};
     for (size_t i = 0; i < 2; i++) {
-        char *path = join(folder, names[i]);
-        if (path && exists(path)) return path;
-        free(path);
+        *path = join(folder, names[i]);
+        if (!*path) return false;
+        if (exists(*path)) return true;
+        free(*path);
     }
-    return NULL;
+    *path = NULL;
+    return true;
 }
 
 /* Puts the model that comes back from a packed file in the place of the one given. */
@@ -144,8 +146,9 @@ static bool pack_model(test_case *t, const sdx_program_options *program,
 }
 
 static bool open_model(test_case *t, int optimize, bool packed, sdx_error *error) {
-    char *path = model_path(t->folder);
-    if (!path) return fail(t, "out of memory");
+    char *path;
+    if (!model_path(t->folder, &path)) return fail(t, "out of memory");
+    if (!path) return fail(t, "the model is gone");
     sdx_load_options load = {.struct_size = sizeof load, .flags = load_flags_given(),
                              .limits = limits_given()};
     sdx_program_options program = {.struct_size = sizeof program, .optimize = optimize};
@@ -353,12 +356,12 @@ typedef struct name_list {
     size_t count;
 } name_list;
 
-/* Entries in order of their names, so that output is the same everywhere. */
-static bool read_folder(const char *folder, name_list *names) {
+/* Entries in order of their names, so that output is the same everywhere. Returns an exit code, as the two below. */
+static int read_folder(const char *folder, name_list *names) {
     DIR *dir = opendir(folder);
     if (!dir) {
         complain("%s: cannot read the folder: %s", folder, strerror(errno));
-        return false;
+        return EXIT_BAD_INPUT;
     }
     bool good = true;
     for (struct dirent *entry; good && (entry = readdir(dir));) {
@@ -370,29 +373,29 @@ static bool read_folder(const char *folder, name_list *names) {
         if (good) names->items[names->count++] = name;
     }
     closedir(dir);
-    if (!good) out_of_memory();
     if (names->count) qsort(names->items, names->count, sizeof *names->items, by_name);
-    return good;
+    return good ? EXIT_OK : out_of_memory();
 }
 
-static bool walk(const char *folder, totals *sum, int depth) {
-    char *model = model_path(folder);
-    bool is_case = model != NULL, good = true;
+static int walk(const char *folder, totals *sum, int depth) {
+    char *model;
+    if (!model_path(folder, &model)) return out_of_memory();
     free(model);
-    if (is_case) {
+    if (model) {
         run_case(folder, sum);
-        return true;
+        return EXIT_OK;
     }
     name_list names = {0};
-    if (good && depth > 0) good = read_folder(folder, &names);
+    int code = depth > 0 ? read_folder(folder, &names) : EXIT_OK;
     for (size_t i = 0; i < names.count; i++) {
-        char *path = good ? join(folder, names.items[i]) : NULL;
-        if (path && is_folder(path)) good = walk(path, sum, depth - 1);
+        char *path = code == EXIT_OK ? join(folder, names.items[i]) : NULL;
+        if (code == EXIT_OK && !path) code = out_of_memory();
+        if (path && is_folder(path)) code = walk(path, sum, depth - 1);
         free(path);
         free(names.items[i]);
     }
     free(names.items);
-    return good;
+    return code;
 }
 
 static int run_folders(const text_list *folders, totals *sum) {
@@ -402,7 +405,8 @@ static int run_folders(const text_list *folders, totals *sum) {
             complain("%s: no such folder", folders->items[i]);
             return EXIT_BAD_INPUT;
         }
-        if (!walk(folders->items[i], sum, MAX_DEPTH)) return EXIT_BAD_INPUT;
+        int code = walk(folders->items[i], sum, MAX_DEPTH);
+        if (code != EXIT_OK) return code;
     }
     printf("%zu passed, %zu failed, %zu skipped\n", sum->passed, sum->failed, sum->skipped);
     return sum->failed || sum->passed + sum->skipped == 0 ? EXIT_NO : EXIT_OK;

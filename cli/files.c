@@ -48,6 +48,7 @@ int whole_end(whole_file *o, bool good) {
     sdx_error error;
     good = good && ferror(o->file) == 0;
     good = fclose(o->file) == 0 && good;
+    good = good && o->bytes; /* glibc's fclose says nothing of a lack of memory, and leaves no bytes */
     sdx_status status = SDX_STATUS_OK;
     if (good) status = sdx_replace_file(o->path, o->bytes, o->size, &error);
     else complain("%s: cannot write: out of memory", o->path);

@@ -7,16 +7,14 @@
 
 /* ---- making the problem ----------------------------------------------------------------------------- */
 
-static bool sizes_complete(const plan_session *s) {
+static int check_sizes(const plan_session *s) {
     sdx_model_info info = {.struct_size = sizeof info};
     sdx_model_get_info(s->model, &info);
     sdx_shapes *shapes = NULL;
     sdx_error error;
     if (sdx_shapes_create(s->model, s->dims.items, s->dims.count, &shapes, &error) !=
-        SDX_STATUS_OK) {
-        report_error(s->path, &error);
-        return false;
-    }
+        SDX_STATUS_OK)
+        return report_error(s->path, &error);
     bool complete = true;
     for (size_t i = 0; complete && i < info.input_count; i++) {
         uint32_t value = sdx_model_input(s->model, i);
@@ -30,7 +28,7 @@ static bool sizes_complete(const plan_session *s) {
         }
     }
     sdx_shapes_release(shapes);
-    return complete;
+    return complete ? EXIT_OK : EXIT_USAGE;
 }
 
 int plan_load_model(plan_session *s) {
@@ -40,7 +38,8 @@ int plan_load_model(plan_session *s) {
     if (sdx_model_load_file(s->path, &load, &s->model, &error) != SDX_STATUS_OK)
         return report_error(s->path, &error);
     if (!dims_check(&s->dims, s->model)) return EXIT_USAGE;
-    if (!s->symbolic && !sizes_complete(s)) return EXIT_USAGE;
+    int code = s->symbolic ? EXIT_OK : check_sizes(s);
+    if (code != EXIT_OK) return code;
     sdx_program_options program = {.struct_size = sizeof program, .optimize = (int)s->optimize,
                                    .memory = s->memory, .strategy = NULL,
                                    .fixed = s->dims.items, .fixed_count = s->dims.count,

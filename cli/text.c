@@ -118,11 +118,16 @@ void put_safe(FILE *out, const char *string) {
 /* ---- messages ------------------------------------------------------------------------------- */
 
 static void complain_va(const char *format, va_list args, const char *ending) {
+    char short_of_memory[512];
     text t = {0};
+    va_list again;
+    va_copy(again, args);
     text_add_va(&t, format, args);
+    if (!t.data) vsnprintf(short_of_memory, sizeof short_of_memory, format, again);
+    va_end(again);
     fflush(stdout); /* keeps the order where both go to one place */
     fputs("sardonyx: ", stderr);
-    put_safe(stderr, t.data ? t.data : format);
+    put_safe(stderr, t.data ? t.data : short_of_memory);
     fprintf(stderr, "%s\n", ending);
     text_free(&t);
 }

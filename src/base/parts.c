@@ -27,8 +27,10 @@ sdx_status sdx_part_need(sdx_part part, sdx_error *error) {
 }
 
 const char *sdx_part_noted(size_t index) {
-    for (size_t i = 0; i < SDX_PART_COUNT; i++)
-        if (atomic_load_explicit(&noted[i], memory_order_relaxed) && index-- == 0)
-            return parts[i].name;
+    for (size_t i = 0; i < SDX_PART_COUNT; i++) {
+        if (!atomic_load_explicit(&noted[i], memory_order_relaxed)) continue;
+        if (index == 0) return parts[i].name;
+        index--;
+    }
     return NULL;
 }

@@ -126,7 +126,11 @@ sdx_status sdx_image_check_size(sdx_image_job *job, uint64_t width, uint64_t hei
     if (width == 0 || height == 0)
         return sdx_image_fail(job, "has no pixels: it is %llu by %llu", (unsigned long long)width,
                               (unsigned long long)height);
-    if (width > INT32_MAX || height > INT32_MAX || width > job->max_pixels / height)
+    if (width > INT32_MAX || height > INT32_MAX)
+        return sdx_fail(job->error, SDX_STATUS_LIMIT,
+                        "the %s image is %llu by %llu, more than the limit of %d pixels for one side", job->name,
+                        (unsigned long long)width, (unsigned long long)height, INT32_MAX);
+    if (width > job->max_pixels / height)
         return sdx_fail(job->error, SDX_STATUS_LIMIT,
                         "the %s image is %llu by %llu, more than the limit of %llu pixels", job->name,
                         (unsigned long long)width, (unsigned long long)height,

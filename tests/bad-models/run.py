@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-MEMORY_CAP = 4 << 30      # address space of the program; a sanitized one needs terabytes
+MEMORY_CAP = 4 << 30      # address space of the program; one with a shadow of it needs terabytes
 UNSUPPORTED = 4           # `inspect` shows such a model all the same, and lists what it lacks
 RESIDENT_CAP = 1 << 30    # that it may really use
 SANITIZER = {
@@ -30,6 +30,12 @@ def is_sanitized(binary):
         return re.search(b"__[am]san_init|__ubsan_handle", file.read()) is not None
 
 
+def has_shadow(binary):
+    """Memory for what a sanitizer knows of memory."""
+    with open(binary, "rb") as file:
+        return re.search(b"__[amt]san_init", file.read()) is not None
+
+
 def has_inspect(binary):
     """False while the command is a placeholder without a help text."""
     result = subprocess.run([binary, "inspect", "--help"], capture_output=True, check=False)
@@ -40,12 +46,12 @@ def cap_memory():
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_CAP, MEMORY_CAP))
 
 
-def execute(command, seconds, sanitized):
+def execute(command, seconds, sanitized, capped):
     """(exit code, stdout, stderr, resident bytes); the exit code is None after a timeout."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                  env={**SANITIZER, **os.environ},
-                                 preexec_fn=None if sanitized else cap_memory)
+                                 preexec_fn=cap_memory if capped else None)
         late = threading.Event()
 
         def stop():
@@ -110,7 +116,7 @@ def main(argv):
         print(f"skipped: {missing}; tools/setup.sh python installs it")
         return 77
     binary, names = os.path.abspath(options[0]), options[1:]
-    sanitized = is_sanitized(binary)
+    sanitized, capped = is_sanitized(binary), not has_shadow(binary)
     inspectable = has_inspect(binary)
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as temporary:
@@ -121,7 +127,7 @@ def main(argv):
                     continue
                 start = time.monotonic()
                 result = execute(command_line(binary, command, case, folder), case.seconds,
-                                 sanitized)
+                                 sanitized, capped)
                 wrong = judge(case, command, result, sanitized)
                 took = time.monotonic() - start
                 passed += wrong is None

@@ -9,6 +9,7 @@ import argparse
 import os
 import pathlib
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from workplace import OLD, SIZES, Command, Workplace, commands
 HERE = pathlib.Path(__file__).resolve().parent
 KINDS = ("memory", "open", "read", "map", "write", "sync", "name", "thread")
 EXITS = (0, 1, 3)
+LAST = 8  # calls of a kind that fail in any case
 
 
 class Tests:
@@ -46,6 +48,9 @@ class Tests:
         elif code and "sardonyx: " not in messages and "FAIL " not in messages:
             self.fail(what, f"exit code {code} without a message:", messages[:300])
         elif wrong := place.problem(command, code == 0):
+            # A folder that cannot be read cannot be emptied; that has to be said.
+            if re.match("left behind: sardonyx-bench-", wrong) and re.search("sardonyx-bench-.* is left behind", messages):
+                return
             self.fail(what, f"{wrong} (exit code {code}: {messages.strip()[:200]})")
 
     def sweep(self, place, command, env):
@@ -58,7 +63,8 @@ class Tests:
                 continue  # the file system makes no difference
             count = int(calls[kind])
             step = max(count // most, 1) if most else 1
-            for at in range(1, count + 1, step):
+            # The last ones too: what closes the files.
+            for at in sorted({*range(1, count + 1, step), *range(max(count - LAST, 0) + 1, count + 1)}):
                 for way in ("", "+"):
                     self.point(place, command, f"{kind}:{at}{way}", env)
             if kind in ("read", "write") and count:

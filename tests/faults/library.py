@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Failing calls beneath the library: the sweep of faults.c over own models and ONNX's tests.
 
-usage: library.py FAULTS CONFORMANCE [--all] [--most N]
+usage: library.py FAULTS CONFORMANCE [--all] [--most N] [--part K/N]
 --all: every one of ONNX's tests of operators at two levels, every call; else a choice, at most N calls of a kind.
+--part 1/8: every eighth scenario from the first on; all parts together are the whole.
 """
 import argparse
 import pathlib
@@ -78,6 +79,7 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--most", type=int, default=0)
     parser.add_argument("--only", default="")
+    parser.add_argument("--part", default="1/1")
     options = parser.parse_args()
     if not (options.conformance / "node").is_dir():
         print(f"skipped: {options.conformance} is missing")
@@ -90,6 +92,8 @@ def main():
         subprocess.run([sys.executable, HERE / "models.py", folder], check=True)
         scenarios = [s for s in [*own(folder), *of_onnx(options.conformance, options.all)]
                      if options.only in s]
+        part, parts = map(int, options.part.split("/"))
+        scenarios = scenarios[part - 1::parts]
         for first in range(0, len(scenarios), 50):
             command = [options.faults, *(["--most", str(options.most)] if options.most else []),
                        str(scratch), *scenarios[first:first + 50]]

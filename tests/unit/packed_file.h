@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/sha1.h"
+#include "ops/op.h"
 #include "pack/bytes.h"
 #include "pack/format.h"
 
@@ -47,7 +48,7 @@ static inline void span(writer *w, const char *at_label, uint64_t at, const char
 /* What stands before the expressions. */
 static inline void put_head(writer *w) {
     text(w, "test");
-    number(w, NULL, 1); /* layout */
+    number(w, NULL, SDX_PACK_LAYOUT);
     number(w, "flags", 0);
     number(w, "optimize", 3);
     zeros(w, 2); /* kernels, levers */

@@ -297,6 +297,19 @@ static void test_memory_limit(void **state) {
     }
 }
 
+/* A side that no signed number of 32 bits holds is refused however many pixels the caller allows. */
+static void test_side_limit(void **state) {
+    (void)state;
+    uint8_t copy[sizeof tiny_bmp];
+    memcpy(copy, tiny_bmp, sizeof copy);
+    for (size_t i = 18; i < 26; i++) copy[i] = i == 21 ? 0x80 : i == 22; /* 2^31 by 1 */
+    sdx_image image;
+    sdx_error error;
+    assert_int_equal(decode(copy, sizeof copy, SDX_IMAGE_RGB, UINT64_MAX, &image, &error), SDX_STATUS_LIMIT);
+    assert_int_equal(allocations, 0);
+    assert_non_null(strstr(error.message, "2147483648 by 1, more than the limit of 2147483647 pixels for one side"));
+}
+
 /* 60,000 by 60,000 written into the headers, with the default limit. */
 static void test_huge_headers(void **state) {
     (void)state;
@@ -540,6 +553,7 @@ int main(void) {
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_pixel_limit),
         cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_side_limit),
         cmocka_unit_test(test_huge_headers),
         cmocka_unit_test(test_jpeg2000_bombs),
         cmocka_unit_test(test_pnm),

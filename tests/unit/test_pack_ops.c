@@ -9,7 +9,10 @@
 
 #include <cmocka.h>
 
+#include "base/endian.h"
 #include "graph/graph.h"
+#include "kernels/kernels.h"
+#include "kernels/matrix.h"
 #include "packed_file.h"
 
 #define MOST_INPUTS 5
@@ -24,13 +27,14 @@ typedef struct attribute {
     const char *name;
     sdx_attr_kind kind;
     size_t count;
-    int64_t values[16];
+    int64_t values[64];
 } attribute;
 
 typedef struct one_node {
     const char *op;
     shape inputs[MOST_INPUTS]; /* rank 0: none more */
     attribute attributes[8];
+    size_t packed; /* bytes of packed weights, or 0 */
 } one_node;
 
 static size_t inputs_of(const one_node *n) {
@@ -133,7 +137,15 @@ static uint8_t *make(writer *w, const one_node *n, size_t *size) {
     number(w, NULL, inputs - constants);
     zeros(w, inputs - constants);
     zeros(w, 7); /* order, buffers, layouts */
-    zeros(w, 1); /* no sets */
+    number(w, NULL, n->packed != 0); /* sets */
+    if (n->packed) {
+        static const uint8_t nothing[DATA_BYTES];
+        text(w, sdx_kernels_get()->isa);
+        number(w, NULL, n->packed);
+        number(w, NULL, 1);
+        zeros(w, 2); /* node, way */
+        span(w, NULL, SDX_PACKED_PAGE, NULL, nothing, (size_t)chosen(w, "packed", (int64_t)n->packed));
+    }
     return seal(w, DATA_BYTES, size);
 }
 
@@ -173,22 +185,25 @@ typedef struct mistake {
     const char *words; /* of the message */
 } mistake;
 
+/* The node with this mistake or none (no label) runs (no words), or is refused with these words. */
+static void expect(const one_node *n, const mistake *m) {
+    writer w = {.label = m->label, .value = m->value};
+    sdx_error error;
+    size_t size;
+    uint8_t *file = make(&w, n, &size);
+    if (m->label && !w.met) fail_msg("%s: there is no '%s'", n->op, m->label);
+    sdx_error_clear(&error);
+    sdx_status status = run(file, size, n, &w, &error);
+    free(file);
+    if (m->words ? status == SDX_STATUS_OK || !strstr(error.message, m->words) : status != SDX_STATUS_OK)
+        fail_msg("%s, %s %lld: %s, \"%s\"; expected %s", n->op, m->label ? m->label : "as it is",
+                 (long long)m->value, sdx_status_name(status), error.message, m->words ? m->words : "OK");
+}
+
 /* The node as it is runs; with each of the mistakes it is refused. */
 static void check(const one_node *n, const mistake *mistakes) {
-    for (const mistake *m = NULL; !m || m->label; m = m ? m + 1 : mistakes) {
-        writer w = {.label = m ? m->label : NULL, .value = m ? m->value : 0};
-        sdx_error error;
-        size_t size;
-        uint8_t *file = make(&w, n, &size);
-        if (m && !w.met) fail_msg("%s: there is no '%s'", n->op, m->label);
-        sdx_error_clear(&error);
-        sdx_status status = run(file, size, n, &w, &error);
-        free(file);
-        if (m ? status == SDX_STATUS_OK || !strstr(error.message, m->words) : status != SDX_STATUS_OK)
-            fail_msg("%s, %s %lld: %s, \"%s\"; expected %s", n->op, m ? m->label : "sound",
-                     m ? (long long)m->value : 0, sdx_status_name(status), error.message,
-                     m ? m->words : "OK");
-    }
+    expect(n, &(mistake){NULL, 0, NULL});
+    for (const mistake *m = mistakes; m->label; m++) expect(n, m);
 }
 
 static void shuffles(void **state) {
@@ -196,7 +211,7 @@ static void shuffles(void **state) {
     static const one_node node = {"Shuffle", {{4, {1, 4, 2, 2}, false}, {4, {1, 4, 2, 2}, false}},
                                   {{"axis", SDX_ATTR_INT, 1, {1}},
                                    {"groups", SDX_ATTR_INT, 1, {4}},
-                                   {"sizes", SDX_ATTR_INTS, 1, {8}}}};
+                                   {"sizes", SDX_ATTR_INTS, 1, {8}}}, 0};
     static const mistake mistakes[] = {
         {"axis 0", 4, "axis or groups out of range"},
         {"axis 0", -1, "axis or groups out of range"},
@@ -216,7 +231,7 @@ static void products(void **state) {
     (void)state;
     static const one_node node = {"MatMul", {{2, {2, 3}, false}, {2, {3, 4}, true}, {1, {4}, true},
                                              {2, {2, 4}, false}},
-                                  {{"act", SDX_ATTR_INT, 1, {0}}}};
+                                  {{"act", SDX_ATTR_INT, 1, {0}}}, 0};
     static const mistake mistakes[] = {{"act 0", 99, "there is no activation 99"},
                                        {"act 0", -1, "there is no activation -1"},
                                        {"0 1", 4, "4 and 3 differ"},
@@ -227,6 +242,21 @@ static void products(void **state) {
     check(&node, mistakes);
 }
 
+/* Weights as a packed file has them, a number too few or too many. */
+static void packed_weights(void **state) {
+    (void)state;
+    if (!sdx_little_endian()) skip(); /* packs anew */
+    const int64_t bytes = (int64_t)(sdx_matrix_packed_size(3, 4) * sizeof(float));
+    const one_node node = {.op = "MatMul",
+                           .inputs = {{2, {2, 3}, false}, {2, {3, 4}, true}},
+                           .attributes = {{"act", SDX_ATTR_INT, 1, {0}}},
+                           .packed = (size_t)bytes};
+    const mistake mistakes[] = {{"packed", bytes - 4, "4 less than it needs"},
+                                {"packed", bytes + 4, "4 more than it needs"},
+                                {NULL, 0, NULL}};
+    check(&node, mistakes);
+}
+
 static void convolutions(void **state) {
     (void)state;
     static const one_node node = {"Conv", {{4, {1, 6, 6, 2}, false}, {4, {4, 2, 3, 3}, true}, {1, {4}, true}},
@@ -234,7 +264,7 @@ static void convolutions(void **state) {
                                    {"planar", SDX_ATTR_INT, 1, {0}},
                                    {"group", SDX_ATTR_INT, 1, {1}},
                                    {"strides", SDX_ATTR_INTS, 2, {1, 1}},
-                                   {"pads", SDX_ATTR_INTS, 4, {1, 1, 1, 1}}}};
+                                   {"pads", SDX_ATTR_INTS, 4, {1, 1, 1, 1}}}, 0};
     static const mistake mistakes[] = {{"winograd 0", 3, "winograd is 3; it can be 0, 2 or 4"},
                                        {"group 0", 0, "group"},
                                        {"group 0", 3, "group"},
@@ -252,12 +282,12 @@ static void attention(void **state) {
     (void)state;
     static const one_node node = {
         "Attention", {{2, {4, 8}, false}, {2, {4, 8}, false}, {2, {4, 8}, false}, {2, {4, 4}, false}},
-        {{"q", SDX_ATTR_INTS, 11, {2, 1, 0, 1, 0, 2, 1, 1, 0, 0, 0}},
+        {{"q", SDX_ATTR_INTS, 15, {3, 1, 0, 1, 0, 2, 1, 1, 0, 0, 0, 1, 1, 0, 0}},
          {"k", SDX_ATTR_INTS, 11, {2, 1, 1, 1, 0, 2, 0, 1, 0, 0, 0}},
          {"v", SDX_ATTR_INTS, 11, {2, 1, 0, 1, 0, 2, 1, 1, 0, 0, 0}},
          {"perm", SDX_ATTR_INTS, 3, {0, 1, 2}},
          {"sizes", SDX_ATTR_EXPRS, 5, {1, 4, 4, 8, 8}},
-         {"shape", SDX_ATTR_EXPRS, 3, {1, 4, 8}}}};
+         {"shape", SDX_ATTR_EXPRS, 3, {1, 4, 8}}}, 0};
     static const mistake mistakes[] = {
         {"perm 0", 1, "perm is no order"},
         {"perm 2", 3, "perm is no order"},
@@ -266,26 +296,41 @@ static void attention(void **state) {
         {"q 0", -1, "a view reaches beyond"},
         {"q 1", 3, "a view reaches beyond"},  /* neither batch nor row nor column */
         {"q 2", 2, "a view reaches beyond"},  /* no such axis */
+        {"q 10", 2, "a view reaches beyond"}, /* nor for an extent that goes nowhere */
         {"q 3", 0, "a view reaches beyond"},  /* no step */
         {"q 4", 5, "a view reaches beyond"},  /* more rows than there are */
-        {"q 10", 1, "a view reaches beyond"}, /* begins too late */
-        {"q 9", -1, "a view reaches beyond"},
+        {"q 14", 1, "a view reaches beyond"}, /* begins too late */
+        {"q 13", -1, "a view reaches beyond"},
+        {"q 0", ((int64_t)1 << 62) + 3, "a view reaches beyond"}, /* four times that are 12 */
+        {"q 0", INT64_MIN + 3, "a view reaches beyond"},
         {"v 8", 9, "a view reaches beyond"},
         {"k 4", 7, "do not fit"},
         {"v 4", 3, "do not fit"},
         {"3 1", 3, "do not fit"}, /* a mask of fewer keys */
+        {"3 1", 5, "do not fit"}, /* of more */
         {"3 0", 3, "do not fit"},
         {"shape 1", 5, "do not fit"},
         {"shape 2", 16, "do not fit"},
         {"sizes 2", 1, "sizes are not those of what is attended to"},
         {NULL, 0, NULL}};
     check(&node, mistakes);
+    /* Twelve factors are as many as there can be. */
+    for (int64_t factors = 4; factors <= 13; factors++) {
+        one_node many = node;
+        attribute *q = &many.attributes[0];
+        q->count = (size_t)(1 + 4 * factors + 2);
+        memset(q->values + 9, 0, sizeof q->values - 9 * sizeof *q->values);
+        q->values[0] = factors;
+        for (int64_t i = 9; i < 1 + 4 * factors; i += 4) q->values[i + 2] = q->values[i + 3] = 1;
+        expect(&many, &(mistake){NULL, 0, factors > 12 ? "a view reaches beyond" : NULL});
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shuffles),
         cmocka_unit_test(products),
+        cmocka_unit_test(packed_weights),
         cmocka_unit_test(convolutions),
         cmocka_unit_test(attention),
     };

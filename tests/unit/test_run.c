@@ -275,6 +275,30 @@ static void cancel_stops_one_run(void **state) {
     unload(&f);
 }
 
+static void count_values(void *user, uint32_t value, const sdx_tensor *tensor) {
+    (void)value, (void)tensor;
+    ++*(size_t *)user;
+}
+
+/* Not even the first step is begun, whose body may be one that nothing stops. */
+static void cancelled_before_it_begins(void **state) {
+    (void)state;
+    fixture f = {0};
+    chain_model(&f.bytes);
+    load(&f, NULL, NULL);
+    size_t made = 0;
+    const sdx_context_options options = {.struct_size = sizeof options, .observe = count_values, .observe_user = &made};
+    assert_int_equal(sdx_context_create(f.program, &options, &f.context, &f.error), SDX_STATUS_OK);
+    float *data = ramp(12);
+    sdx_context_cancel(f.context);
+    assert_int_equal(run_batch(f.context, 2, data, &f.error), SDX_STATUS_CANCELLED);
+    assert_int_equal(made, 0);
+    assert_int_equal(run_batch(f.context, 2, data, &f.error), SDX_STATUS_OK);
+    assert_true(made > 0);
+    free(data);
+    unload(&f);
+}
+
 static void *run_often(void *arg) {
     const sdx_program *program = arg;
     sdx_error error;
@@ -420,6 +444,7 @@ int main(void) {
         cmocka_unit_test(memory_limit_holds_for_the_sum),
         cmocka_unit_test(wrong_inputs_are_named),
         cmocka_unit_test(cancel_stops_one_run),
+        cmocka_unit_test(cancelled_before_it_begins),
         cmocka_unit_test(threads_share_a_program),
         cmocka_unit_test(data_dependent_shapes),
         cmocka_unit_test(table_is_cut_to_the_input),
