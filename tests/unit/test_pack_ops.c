@@ -247,12 +247,13 @@ static void packed_weights(void **state) {
     (void)state;
     if (!sdx_little_endian()) skip(); /* packs anew */
     const int64_t bytes = (int64_t)(sdx_matrix_packed_size(3, 4) * sizeof(float));
+    const int64_t lines = (bytes + SDX_CACHE_LINE - 1) / SDX_CACHE_LINE * SDX_CACHE_LINE; /* pieces may fill their last one */
     const one_node node = {.op = "MatMul",
                            .inputs = {{2, {2, 3}, false}, {2, {3, 4}, true}},
                            .attributes = {{"act", SDX_ATTR_INT, 1, {0}}},
                            .packed = (size_t)bytes};
     const mistake mistakes[] = {{"packed", bytes - 4, "4 less than it needs"},
-                                {"packed", bytes + 4, "4 more than it needs"},
+                                {"packed", lines + 4, "4 more than it needs"},
                                 {NULL, 0, NULL}};
     check(&node, mistakes);
 }

@@ -74,183 +74,37 @@ typedef struct tile_run {
     bool whole, low, high; /* no part of a vector; bounds of the results that change anything */
 } tile_run;
 
-#define TILE_HALF 0
+#define TALL(most) (SDX_HAS(narrow_tiles) ? (most) : 1) /* else rows go one by one */
+#define TILE_HALF  0
+
 #define TILE_VECTORS 1
-#define TILE_ROWS    1
-#include "kernels/simd/f32_tile_template.h"
-#if SDX_HAS(narrow_tiles) /* else rows go one by one */
-#define TILE_ROWS 2
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 3
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 4
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 5
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 6
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 7
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 8
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 9
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 10
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 11
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 12
-#include "kernels/simd/f32_tile_template.h"
-#endif
-#undef TILE_VECTORS
-
+#define TILE_TALLEST TALL(12)
+#include "kernels/simd/f32_tile_heights.h"
 #define TILE_VECTORS 2
-#define TILE_ROWS    1
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 2
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 3
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 4
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 5
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 6
-#include "kernels/simd/f32_tile_template.h"
-#if SIMD_REGISTERS >= 32
-#define TILE_ROWS 7
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 8
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 9
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 10
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 11
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 12
-#include "kernels/simd/f32_tile_template.h"
-#endif
-#undef TILE_VECTORS
-
+#define TILE_TALLEST (SIMD_REGISTERS >= 32 ? 12 : 6)
+#include "kernels/simd/f32_tile_heights.h"
 #define TILE_VECTORS 3
-#define TILE_ROWS    1
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 2
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 3
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 4
-#include "kernels/simd/f32_tile_template.h"
-#if SIMD_REGISTERS >= 32
-#define TILE_ROWS 5
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 6
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 7
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 8
-#include "kernels/simd/f32_tile_template.h"
-#endif
-#undef TILE_VECTORS
-
+#define TILE_TALLEST (SIMD_REGISTERS >= 32 ? 8 : 4)
+#include "kernels/simd/f32_tile_heights.h"
 #if SIMD_REGISTERS >= 32
 #define TILE_VECTORS 4
-#define TILE_ROWS    1
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 2
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 3
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 4
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 5
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 6
-#include "kernels/simd/f32_tile_template.h"
-#undef TILE_VECTORS
+#define TILE_TALLEST 6
+#include "kernels/simd/f32_tile_heights.h"
 #endif
 #undef TILE_HALF
 
 /* The same for panels that end with half a vector. */
 #ifdef SIMD_PAIRS
-#define TILE_HALF 1
+#define TILE_HALF    1
 #define TILE_VECTORS 1
-#define TILE_ROWS 1
-#include "kernels/simd/f32_tile_template.h"
-#if SDX_HAS(narrow_tiles)
-#define TILE_ROWS 2
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 3
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 4
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 5
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 6
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 7
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 8
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 9
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 10
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 11
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 12
-#include "kernels/simd/f32_tile_template.h"
-#endif
-#undef TILE_VECTORS
+#define TILE_TALLEST TALL(12)
+#include "kernels/simd/f32_tile_heights.h"
 #define TILE_VECTORS 2
-#define TILE_ROWS 1
-#include "kernels/simd/f32_tile_template.h"
-#if SDX_HAS(narrow_tiles)
-#define TILE_ROWS 2
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 3
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 4
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 5
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 6
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 7
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 8
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 9
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 10
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 11
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 12
-#include "kernels/simd/f32_tile_template.h"
-#endif
-#undef TILE_VECTORS
+#define TILE_TALLEST TALL(12)
+#include "kernels/simd/f32_tile_heights.h"
 #define TILE_VECTORS 3
-#define TILE_ROWS 1
-#include "kernels/simd/f32_tile_template.h"
-#if SDX_HAS(narrow_tiles)
-#define TILE_ROWS 2
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 3
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 4
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 5
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 6
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 7
-#include "kernels/simd/f32_tile_template.h"
-#define TILE_ROWS 8
-#include "kernels/simd/f32_tile_template.h"
-#endif
-#undef TILE_VECTORS
+#define TILE_TALLEST TALL(8)
+#include "kernels/simd/f32_tile_heights.h"
 #undef TILE_HALF
 #endif
 
