@@ -121,6 +121,11 @@ static size_t range_first(const loop *l, size_t range) {
     return l->pieces / l->ranges * range + (range < extra ? range : extra);
 }
 
+/* What a counter says of this very loop. */
+static size_t count_of(uint_fast64_t value, uint64_t number) {
+    return value >> CLAIM_BITS == number ? value & (((uint64_t)1 << CLAIM_BITS) - 1) : 0;
+}
+
 /* Times that somebody can claim of a range. */
 static size_t range_claims(const loop *l, size_t range) {
     return (range_first(l, range + 1) - range_first(l, range) + l->batch - 1) / l->batch;
@@ -131,7 +136,7 @@ static bool claim(counter *c, uint64_t number, size_t claims, size_t *which) {
     uint_fast64_t seen = atomic_load_explicit(&c->claimed, memory_order_relaxed);
     for (;;) {
         if (seen >> CLAIM_BITS > number) return false;
-        *which = seen >> CLAIM_BITS == number ? seen & (((uint64_t)1 << CLAIM_BITS) - 1) : 0;
+        *which = count_of(seen, number);
         if (*which >= claims) return false;
         if (atomic_compare_exchange_weak_explicit(&c->claimed, &seen,
                                                   (number << CLAIM_BITS) | (*which + 1),
@@ -165,11 +170,11 @@ static bool is_new(sdx_pool *pool, uint_fast64_t seen) {
 }
 
 /* How the pieces of a loop are cut follows from its size. */
-static void cut_pieces(const sdx_pool *pool, loop *l) {
+static void cut_pieces(uint32_t threads, loop *l) {
     l->pieces = l->count / l->grain + (l->count % l->grain != 0);
-    l->batch = l->pieces / ((size_t)pool->threads * 16);
+    l->batch = l->pieces / ((size_t)threads * 16);
     if (l->batch == 0) l->batch = 1;
-    l->ranges = l->pieces < pool->threads ? l->pieces : pool->threads;
+    l->ranges = l->pieces < threads ? l->pieces : threads;
 }
 
 /* What the board says; false: nothing, or it was written meanwhile. */
@@ -184,7 +189,7 @@ static bool read_board(const sdx_pool *pool, loop *l) {
     l->watch = atomic_load_explicit(&b->watch, memory_order_acquire);
     if (l->number == 0 || atomic_load_explicit(&b->open, memory_order_relaxed) != l->number)
         return false;
-    cut_pieces(pool, l);
+    cut_pieces(pool->threads, l);
     return true;
 }
 
@@ -210,14 +215,6 @@ static void sleep_for_loop(sdx_pool *pool, uint_fast64_t seen) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* What the body reads first mostly lies on the caller's stack, around its argument: all of it at once, since
- * one line after the other would take as many times as long. */
-#define NEAR_LINES 8
-static void fetch_argument(const loop *l) {
-    for (size_t i = 0; i < NEAR_LINES; i++)
-        __builtin_prefetch((const char *)l->arg + i * SDX_CACHE_LINE);
-}
-
 static void wake_caller(sdx_pool *pool) {
     if (atomic_fetch_add(&pool->waiting, 0) == 0) return;
     pthread_mutex_lock(&pool->lock);
@@ -235,7 +232,6 @@ static void *worker(void *arg) {
         loop l;
         if (!read_board(pool, &l)) continue;
         seen = l.number;
-        fetch_argument(&l);
         size_t done = 0;
         take_all(pool, &l, slot, &done);
         if (done) wake_caller(pool);
@@ -395,7 +391,7 @@ static bool is_done(sdx_pool *pool, const loop *l) {
     for (size_t r = 0; r < l->ranges; r++) left += range_claims(l, r);
     for (uint32_t i = 0; i < pool->threads; i++) {
         uint_fast64_t done = atomic_load_explicit(&pool->counters[i].done, memory_order_acquire);
-        if (done >> CLAIM_BITS == l->number) left -= done & (((uint64_t)1 << CLAIM_BITS) - 1);
+        left -= count_of(done, l->number);
     }
     return left == 0;
 }
@@ -420,14 +416,13 @@ static void run_loop(sdx_pool *pool, loop l) {
     if (l.count == 0) return;
     if (l.grain == 0) l.grain = 1;
     l.watch = pool && pool->watch ? pool->watch : sdx_watch_now();
-    l.pieces = l.count / l.grain + (l.count % l.grain != 0);
+    cut_pieces(sdx_pool_threads(pool), &l);
     bool alone = pool == NULL || pool->workers == 0 || l.pieces == 1;
     /* A body that starts a loop of its own finds the pool busy and so cannot wait for itself. */
     if (alone || atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
         run_pieces(&l, 0, 0, l.pieces);
         return;
     }
-    cut_pieces(pool, &l);
     open_loop(pool, &l);
     /* Workers that are known to sleep are woken at once. One that falls asleep just now is found after the
      * caller's first claim: asking for certain waits until the board has left this core. */
