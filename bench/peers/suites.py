@@ -150,7 +150,7 @@ def batch(bench):
                     one = bench.open(engines.ALL["sardonyx"], [small], count)
                     stack.callback(one.runner.quit)
                     turns["batch 1"] = (one.runner, "1")
-                    series, _, others = bench.interleave(turns)
+                    series, _, others = bench.interleave(turns, one.runner)
                 if not {"sardonyx", "batch 1"} <= set(series):
                     report.unmeasured("batch", f"{name}, {size}", "Sardonyx did not run it")
                     continue
