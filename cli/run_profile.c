@@ -11,7 +11,7 @@
 
 /* One step of one run. */
 typedef struct event {
-    uint32_t run, graph, step;
+    uint32_t run, graph, step, lane;
     uint64_t begin_ns, end_ns, bytes;
     double flops;
     size_t node_count;
@@ -85,6 +85,7 @@ void profile_add(void *user, const sdx_step_profile *step) {
     else text_add(&shape, "-");
     event *e = &p->events[p->count++];
     *e = (event){.run = p->run, .graph = step->graph, .step = step->step,
+                 .lane = step->lane,
                  .begin_ns = step->begin_ns, .end_ns = step->end_ns, .bytes = step->bytes,
                  .flops = step->flops, .node_count = step->node_count, .op = strdup(step->op), .way = strdup(step->way),
                  .shape = shape.data, .nodes = node_names(p, step)};
@@ -93,12 +94,13 @@ void profile_add(void *user, const sdx_step_profile *step) {
 
 /* ---- the trace -------------------------------------------------------------------------------- */
 
-static void name_json(json_writer *json, const char *what, const char *name) {
+/* A thread of the trace for each lane. */
+static void name_json(json_writer *json, const char *what, uint32_t lane, const char *name) {
     json_object(json, NULL);
     json_string(json, "name", what);
     json_string(json, "ph", "M");
     json_integer(json, "pid", 1);
-    json_integer(json, "tid", 1);
+    json_integer(json, "tid", (int64_t)lane + 1);
     json_object(json, "args");
     json_string(json, "name", name);
     json_end(json);
@@ -112,7 +114,7 @@ static void event_json(json_writer *json, const event *e, uint64_t start) {
     json_string(json, "cat", e->op);
     json_string(json, "ph", "X");
     json_integer(json, "pid", 1);
-    json_integer(json, "tid", 1);
+    json_integer(json, "tid", (int64_t)e->lane + 1);
     json_number(json, "ts", (double)(e->begin_ns - start) * 1e-3); /* microseconds */
     json_number(json, "dur", ns * 1e-3);
     json_object(json, "args");
@@ -135,15 +137,22 @@ static int write_trace(const profile *p, const char *path) {
     whole_file out;
     if (!whole_begin(&out, path)) return EXIT_NO;
     uint64_t start = UINT64_MAX;
-    for (size_t i = 0; i < p->count; i++)
+    uint32_t lanes = 1;
+    for (size_t i = 0; i < p->count; i++) {
         if (p->events[i].begin_ns < start) start = p->events[i].begin_ns;
+        if (p->events[i].lane >= lanes) lanes = p->events[i].lane + 1;
+    }
     json_writer json;
     json_start(&json, out.file);
     json_object(&json, NULL);
     json_string(&json, "displayTimeUnit", "ms");
     json_array(&json, "traceEvents");
-    name_json(&json, "process_name", "sardonyx");
-    name_json(&json, "thread_name", "steps");
+    name_json(&json, "process_name", 0, "sardonyx");
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        char name[32];
+        snprintf(name, sizeof name, lanes > 1 ? "slices, thread %u" : "steps", lane + 1);
+        name_json(&json, "thread_name", lane, name);
+    }
     for (size_t i = 0; i < p->count; i++) event_json(&json, &p->events[i], start);
     json_end(&json);
     json_end(&json);

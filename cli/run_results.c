@@ -179,6 +179,7 @@ void print_results_json(const run_session *s) {
     json_integer(&json, "constant_bytes_copied", (int64_t)memory.constant_bytes);
     json_integer(&json, "naive_bytes", (int64_t)memory.naive_bytes);
     json_integer(&json, "slice", (int64_t)memory.slice);
+    json_integer(&json, "lanes", memory.lanes);
     json_integer(&json, "output_bytes", (int64_t)memory.output_bytes);
     json_end(&json);
     json_object(&json, "time_ms");

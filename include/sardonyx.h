@@ -362,7 +362,8 @@ typedef struct sdx_program_options {
     size_t expected_count;
     uint32_t kernels; /* SDX_KERNELS_*: what to go without; 0: all that the level allows */
     /* A batch whose samples do not touch one another is run this many at a time, with the results and in
-     * the memory of so few; 0: as many as suit the machine's caches, SDX_SLICE_OFF: never. */
+     * the memory of so few; 0: as many as suit the machine's caches, SDX_SLICE_OFF: never. Threads of a context
+     * share them out where there are enough, and each runs its own. */
     int64_t slice;
     uint32_t threads; /* that pack weights while the program is made; 0: as sdx_context_options has it */
 } sdx_program_options;
@@ -517,6 +518,7 @@ typedef struct sdx_step_profile {
     uint64_t begin_ns, end_ns; /* of a clock that only moves forward */
     double flops;  /* floating-point operations that the definition takes; 0: not known */
     uint64_t bytes; /* of all inputs and outputs */
+    uint32_t lane;  /* 0, or which of the threads that run slices of a batch by themselves */
 } sdx_step_profile;
 
 typedef struct sdx_context_options {
@@ -533,7 +535,8 @@ typedef struct sdx_context_options {
     void (*observe)(void *user, uint32_t value, const sdx_tensor *tensor);
     void *observe_user;
     /* Called after every step that did something, of any graph: a step that runs a subgraph comes
-     * after the subgraph's. NULL: not called, and no clock is read. */
+     * after the subgraph's. From several threads, but one at a time, where each runs slices of a batch by
+     * itself; the same holds for the allocator. NULL: not called, and no clock is read. */
     void (*profile)(void *user, const sdx_step_profile *step);
     void *profile_user;
     /* CPUs for the threads that the context makes, taken in turn; the caller's thread is left where it
@@ -563,7 +566,7 @@ SDX_API void sdx_context_cancel(sdx_context *context);
 typedef struct sdx_memory_info {
     size_t struct_size;
     size_t arena_bytes;  /* that the bound plan needs */
-    size_t arena_used;   /* highest byte that a step was handed in the last run */
+    size_t arena_used;   /* highest byte that a step was handed in the last run, once for each lane */
     size_t heap_peak;    /* run-time heap: values whose shape depends on data */
     size_t constant_bytes; /* copied out of the file, or computed, for this program */
     size_t naive_bytes;  /* sum of all intermediates, for comparison */
@@ -572,6 +575,8 @@ typedef struct sdx_memory_info {
     size_t model_bytes, program_bytes, context_bytes; /* tables; without constants and arena */
     uint64_t slice;       /* samples that go through the arena at a time; 0: the whole batch */
     size_t output_bytes;  /* memory for outputs of batches that are run in slices */
+    uint32_t lanes;       /* threads that share these samples out, each with as much of the arena; 0: they
+                           * run all of them together */
 } sdx_memory_info;
 SDX_API void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info);
 

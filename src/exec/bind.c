@@ -239,8 +239,7 @@ static const char *largest_part(const sdx_context *context, char *buffer, size_t
     return buffer;
 }
 
-static sdx_status provide_arena(sdx_context *context, sdx_error *error) {
-    size_t needed = context->now->needs.arena;
+sdx_status sdx_context_provide(sdx_context *context, size_t needed, sdx_error *error) {
     char part[256];
     if (needed > context->budget.limit)
         return sdx_fail(error, SDX_STATUS_LIMIT,
@@ -253,6 +252,7 @@ static sdx_status provide_arena(sdx_context *context, sdx_error *error) {
                         context->arena_size, largest_part(context, part, sizeof part));
     sdx_free(context->allocator, context->arena, context->arena_size);
     context->arena_size = 0;
+    context->placed = false;
     context->arena = sdx_alloc(context->allocator, needed, SDX_CACHE_LINE);
     if (!context->arena)
         return sdx_fail(error, SDX_STATUS_NO_MEMORY,
@@ -385,7 +385,7 @@ sdx_status sdx_context_bind(sdx_context *context, sdx_error *error) {
     SDX_TRY(check_input_expressions(context, error));
     if (!kept) SDX_TRY(sdx_context_plan(context, error));
     if (!context->placed) {
-        SDX_TRY(provide_arena(context, error));
+        SDX_TRY(sdx_context_provide(context, context->now->needs.arena, error));
         place_values(context);
     }
     place_aliases(context); /* inputs may lie elsewhere than last time */

@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "exec/lanes.h"
+
 /* ---- what bodies may ask of the host --------------------------------------------------------- */
 
 static bool host_cancelled(sdx_host *host) {
-    return sdx_watch_over(&sdx_context_of(host)->watch);
+    return sdx_watch_over(sdx_context_of(host)->watch);
 }
 
 static char *host_text(sdx_host *host, size_t size) {
@@ -92,6 +94,23 @@ static void init_host(sdx_context *context) {
                                .random_seed = host_seed};
 }
 
+/* An empty context; its heap is over `heap`, or its own memory. */
+static sdx_context *begin(const sdx_program *program, const sdx_allocator *allocator,
+                          uint64_t max_memory, const sdx_allocator *heap) {
+    sdx_context *context = sdx_alloc(allocator, sizeof *context, _Alignof(max_align_t));
+    if (!context) return NULL;
+    memset(context, 0, sizeof *context);
+    context->own_allocator = *allocator;
+    sdx_budget_init(&context->budget, &context->own_allocator, max_memory);
+    context->allocator = &context->budget.allocator;
+    context->program = program;
+    context->watch = &context->own_watch;
+    sdx_budget_init(&context->heap, heap ? heap : context->allocator, UINT64_MAX);
+    sdx_arena_init(&context->memory, context->allocator, 0);
+    sdx_arena_init(&context->text, &context->heap.allocator, 0);
+    return context;
+}
+
 sdx_status sdx_context_create(const sdx_program *program, const sdx_context_options *options,
                               sdx_context **out, sdx_error *error) {
     sdx_error local;
@@ -108,14 +127,9 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
                         "the arena is not aligned to %d bytes", SDX_CACHE_LINE);
     const sdx_allocator *allocator = given.allocator ? given.allocator : &program->own_allocator;
-    sdx_context *context = sdx_alloc(allocator, sizeof *context, _Alignof(max_align_t));
-    if (!context) return sdx_fail_memory(error, sizeof *context, "the context");
-    memset(context, 0, sizeof *context);
-    context->own_allocator = *allocator;
     const sdx_limits limits = sdx_limits_over(&program->limits, given.limits);
-    sdx_budget_init(&context->budget, &context->own_allocator, limits.max_memory);
-    context->allocator = &context->budget.allocator;
-    context->program = program;
+    sdx_context *context = begin(program, allocator, limits.max_memory, NULL);
+    if (!context) return sdx_fail_memory(error, sizeof *context, "the context");
     context->seed = given.seed ? given.seed : 0x5a17d0u;
     context->observe = given.observe;
     context->observe_user = given.observe_user;
@@ -124,9 +138,6 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
     context->arena = given.arena;
     context->arena_size = given.arena ? given.arena_size : 0;
     context->arena_given = given.arena != NULL;
-    sdx_budget_init(&context->heap, context->allocator, UINT64_MAX);
-    sdx_arena_init(&context->memory, context->allocator, 0);
-    sdx_arena_init(&context->text, &context->heap.allocator, 0);
     uint32_t threads = sdx_useful_threads(given.threads);
     sdx_status status = sdx_pool_create(context->allocator, threads, &context->pool, error);
     if (status == SDX_STATUS_OK && !sdx_pool_set_cpus(context->pool, given.cpus, given.cpu_count))
@@ -141,8 +152,29 @@ sdx_status sdx_context_create(const sdx_program *program, const sdx_context_opti
     init_host(context);
     context->host.max_rounds = limits.max_rounds;
     context->max_time_ms = limits.max_time_ms;
-    sdx_pool_watch(context->pool, &context->watch);
+    sdx_pool_watch(context->pool, context->watch);
     *out = context;
+    return SDX_STATUS_OK;
+}
+
+sdx_status sdx_context_create_lane(sdx_context *of, uint32_t number, const sdx_allocator *heap,
+                                   sdx_context **out, sdx_error *error) {
+    *out = NULL;
+    /* The same limit again is for messages alone: all comes from the budget of the context. */
+    sdx_context *lane = begin(of->program, of->allocator, of->budget.limit, heap);
+    if (!lane) return sdx_fail_memory(error, sizeof *lane, "a thread's slices");
+    lane->arena_given = true;
+    lane->lane = number;
+    lane->watch = of->watch;
+    lane->max_time_ms = of->max_time_ms;
+    sdx_status status = make_tables(lane, error);
+    if (status != SDX_STATUS_OK) {
+        sdx_context_release(lane);
+        return status;
+    }
+    init_host(lane);
+    lane->host.max_rounds = of->host.max_rounds;
+    *out = lane;
     return SDX_STATUS_OK;
 }
 
@@ -156,8 +188,17 @@ static void drop_heap_values(sdx_context *context) {
     }
 }
 
+void sdx_context_clear(sdx_context *context) {
+    sdx_lanes_clear(context->lanes);
+    drop_heap_values(context);
+    if (!context->text.blocks) return;
+    sdx_arena_free(&context->text);
+    sdx_arena_init(&context->text, &context->heap.allocator, 0);
+}
+
 void sdx_context_release(sdx_context *context) {
     if (!context) return;
+    sdx_lanes_release(context->lanes);
     drop_heap_values(context);
     const sdx_graph *graph = sdx_graph_at(context->program->module, 0);
     for (uint32_t i = 0; context->slots && i < graph->input_count; i++)
@@ -247,29 +288,26 @@ static void use_defaults(sdx_context *context) {
 
 static sdx_status run(sdx_context *context, sdx_error *error) {
     context->has_run = false;
-    drop_heap_values(context);
-    if (context->text.blocks) {
-        sdx_arena_free(&context->text);
-        sdx_arena_init(&context->text, &context->heap.allocator, 0);
-    }
+    sdx_context_clear(context);
     use_defaults(context);
     context->slice = 0;
+    context->side_by_side = 0;
     context->arena_used = 0;
     context->draws = 0;
     atomic_store(&context->heap.peak, atomic_load(&context->heap.used));
     if (context->program->slice.symbol != SIZE_MAX && !context->observe) {
         SDX_TRY(sdx_bind_inputs(context, context->given, error));
-        SDX_TRY(sdx_slice_choose(context, context->given, error));
+        SDX_TRY(sdx_slice_prepare(context, context->given, error));
     }
     if (!context->slice) SDX_TRY(sdx_context_bind(context, error));
-    sdx_watch_start(&context->watch, context->max_time_ms);
-    const sdx_watch *outer = sdx_watch_set(&context->watch);
+    sdx_watch_start(&context->own_watch, context->max_time_ms);
+    const sdx_watch *outer = sdx_watch_set(&context->own_watch);
     sdx_pool_begin_run(context->pool);
     sdx_status status = context->slice ? sdx_run_slices(context, error)
                                        : sdx_run_block(context, 0, error);
     sdx_pool_end_run(context->pool);
     sdx_watch_set(outer);
-    atomic_store(&context->watch.cancelled, false);
+    atomic_store(&context->own_watch.cancelled, false);
     context->runs++;
     context->has_run = status == SDX_STATUS_OK;
     return status;
@@ -298,13 +336,14 @@ const sdx_tensor *sdx_context_output(const sdx_context *context, size_t index) {
 }
 
 void sdx_context_cancel(sdx_context *context) {
-    if (context) atomic_store(&context->watch.cancelled, true);
+    if (context) atomic_store(&context->own_watch.cancelled, true);
 }
 
 void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info) {
-    /* The last slice may be smaller; what a run took is the first one's. */
-    const sdx_needs *needs =
-        context->slice && context->has_run ? &context->largest : &context->now->needs;
+    /* The last slices may be smaller; what a run took is the first one's. */
+    bool several = context->side_by_side || (context->slice && context->has_run);
+    const sdx_needs *needs = several ? &context->largest : &context->now->needs;
+    const uint32_t lanes = context->side_by_side ? context->side_by_side : 1;
     sdx_memory_info full = {.struct_size = info->struct_size,
                             .arena_bytes = needs->arena,
                             .arena_used = context->arena_used,
@@ -318,8 +357,10 @@ void sdx_context_get_memory(const sdx_context *context, sdx_memory_info *info) {
                             .program_bytes = sdx_module_bytes(context->program->module) +
                                              sdx_arena_used(&context->program->arena) -
                                              context->program->constant_bytes,
-                            .context_bytes = context->memory.total + sizeof *context,
-                            .slice = (uint64_t)context->slice,
-                            .output_bytes = sdx_slice_output_bytes(context)};
+                            .context_bytes = context->memory.total + sizeof *context +
+                                             sdx_lanes_bytes(context->lanes),
+                            .slice = (uint64_t)context->slice * lanes,
+                            .output_bytes = sdx_slice_output_bytes(context),
+                            .lanes = context->side_by_side};
     memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
 }

@@ -1,6 +1,6 @@
 /* context.h - one run at a time: storage of the values, the arena, the run-time heap, bindings.
  * Shared by context.c (objects, inputs, outputs), input.c (what may be handed in), bind.c (symbols ->
- * sizes -> offsets), bound.c (bindings that are kept) and run.c. */
+ * sizes -> offsets), bound.c (bindings that are kept), run.c, slice_*.c and lanes.c (batches in slices). */
 #ifndef SDX_EXEC_CONTEXT_H
 #define SDX_EXEC_CONTEXT_H
 
@@ -9,11 +9,14 @@
 #include "exec/program.h"
 #include "plan/plan.h"
 
+typedef struct sdx_lanes sdx_lanes; /* see lanes.h */
+
 /* An output of a batch that was run in slices. */
 typedef struct sdx_output {
     sdx_value value;
     void *memory;
     size_t size; /* of the memory, which stays for later runs */
+    bool made;   /* for the run at hand */
 } sdx_output;
 
 struct sdx_context {
@@ -38,11 +41,18 @@ struct sdx_context {
     bool placed; /* the tensors in storage are those of `now`, in the arena as it is */
     void *arena;
     size_t arena_size, arena_used;
-    sdx_needs largest; /* of the slices of a run */
-    bool arena_given; /* by the caller: may not grow */
-    int64_t batch, slice; /* samples in all and at a time; slice 0: the batch is run whole */
-    int64_t slice_size;     /* that suits slice_symbols; 0: not found yet */
+    bool arena_given; /* by the caller, or by the context that this is a lane of: may not grow */
+    int64_t batch;        /* samples in all */
+    int64_t slice;        /* and at most in one slice; 0: the batch is run whole */
+    int64_t slices;       /* all of `slice` samples or one less, the larger ones first */
+    uint32_t side_by_side; /* slices that are run at the same time, each in a lane; 0: one after another */
+    sdx_needs largest;      /* of the slices of a run, of all lanes together */
+    int64_t together; /* samples of a slice that all threads run; 0: not found yet for slice_symbols */
+    int64_t alone;    /* and of one that a thread runs by itself; 0: none does */
+    int64_t tiny;     /* samples that are not worth slices of their own */
     int64_t *slice_symbols;
+    sdx_lanes *lanes; /* NULL until they are wanted */
+    uint32_t lane;    /* which one this is of its context's */
     sdx_value **whole;   /* by main input: the caller's, while parts of it are run */
     sdx_value *parts;    /* by main input: borrowed values, parts of the caller's */
     sdx_output *outputs; /* by main output */
@@ -56,7 +66,8 @@ struct sdx_context {
     void *profile_user;
     uint64_t seed, runs;
     uint64_t draws; /* seeds handed out in this run */
-    sdx_watch watch;
+    const sdx_watch *watch; /* own_watch; a lane's: that of the context that it is a lane of */
+    sdx_watch own_watch;
     uint64_t max_time_ms; /* of a run; 0: any */
     bool has_run;
 };
@@ -78,12 +89,24 @@ sdx_status sdx_context_plan(sdx_context *context, sdx_error *error);
 /* symbols[i] becomes the size that a binding gives symbol i, else -1. */
 sdx_status sdx_bind_names(const sdx_expr_pool *pool, const sdx_binding *bindings, size_t count,
                           int64_t *symbols, sdx_error *error);
-/* Sets batch and slice for these sizes. Plans on the way: binding comes after. */
+/* An arena of so many bytes at least; one that moves has no values in place any more. */
+sdx_status sdx_context_provide(sdx_context *context, size_t needed, sdx_error *error);
+/* A context without threads and arena for the slices of another, from whose budget it takes its memory;
+ * what it makes during a run comes from `heap`. */
+sdx_status sdx_context_create_lane(sdx_context *of, uint32_t number, const sdx_allocator *heap,
+                                   sdx_context **out, sdx_error *error);
+/* Nothing of the last run is left on the heap. */
+void sdx_context_clear(sdx_context *context);
+/* Sets batch, slice, slices and side_by_side for these sizes. Plans on the way: binding comes after. Prepare
+ * takes the memory of lanes as well, or does without them where there is none. */
+sdx_status sdx_slice_prepare(sdx_context *context, const int64_t *symbols, sdx_error *error);
 sdx_status sdx_slice_choose(sdx_context *context, const int64_t *symbols, sdx_error *error);
-/* Binds and runs slice after slice. */
+/* Binds and runs all slices. */
 sdx_status sdx_run_slices(sdx_context *context, sdx_error *error);
 sdx_status sdx_slice_tables(sdx_context *context, sdx_error *error);
 size_t sdx_slice_output_bytes(const sdx_context *context); /* of memory for outputs */
+/* A run has ended before it was done, at this step or in front of it: says why. */
+sdx_status sdx_run_stopped(const sdx_context *context, const sdx_step *step, sdx_error *error);
 /* Runs the steps of one graph; its inputs are in their slots. */
 sdx_status sdx_run_block(sdx_context *context, sdx_id graph, sdx_error *error);
 sdx_status sdx_run_graph(sdx_host *host, sdx_id graph, sdx_value *const *in, uint32_t in_count,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/context.h"
+#include "exec/lanes.h"
 
 uint32_t sdx_program_step_node(const sdx_program *program, size_t step) {
     if (!program || step >= program->blocks[0].step_count) return SDX_NO_INDEX;
@@ -57,9 +57,8 @@ void sdx_program_get_order(const sdx_program *program, sdx_program_order *order)
 }
 
 /* Names for the buffers: values have their own, scratch that of its node. */
-static sdx_status fill_buffers(const sdx_context *context, sdx_arena *memory,
+static sdx_status fill_buffers(const sdx_program *program, const sdx_buffer *from, sdx_arena *memory,
                                sdx_plan_buffer *buffers, sdx_error *error) {
-    const sdx_program *program = context->program;
     for (uint32_t i = 0; i < program->planned_count; i++) {
         sdx_buffer_info info = {.struct_size = sizeof info};
         sdx_program_get_buffer(program, i, &info);
@@ -69,9 +68,9 @@ static sdx_status fill_buffers(const sdx_context *context, sdx_arena *memory,
         if (!id) return sdx_fail_memory(error, 0, "the plan");
         buffers[i] = (sdx_plan_buffer){.struct_size = sizeof *buffers,
                                        .id = id,
-                                       .lower = context->now->buffers[i].first,
-                                       .upper = (int64_t)context->now->buffers[i].last + 1,
-                                       .size = context->now->buffers[i].size};
+                                       .lower = from[i].first,
+                                       .upper = (int64_t)from[i].last + 1,
+                                       .size = from[i].size};
     }
     return SDX_STATUS_OK;
 }
@@ -84,18 +83,20 @@ sdx_status sdx_context_get_plan(const sdx_context *context, sdx_plan_problem **o
     if (!context || !out)
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT, "sdx_context_get_plan: NULL given");
     *out = NULL;
-    if (!context->now->used)
+    const sdx_bound *bound =
+        context->side_by_side ? sdx_lanes_bound(context->lanes) : context->now;
+    if (!bound->used)
         return sdx_fail(error, SDX_STATUS_INVALID_ARGUMENT,
                         "sdx_context_get_plan: the context has no sizes yet");
     uint32_t count = context->program->planned_count;
     sdx_arena memory;
     sdx_arena_init(&memory, context->allocator, 0);
     sdx_plan_buffer *buffers = sdx_arena_array(&memory, (size_t)count + 1, sizeof *buffers);
-    sdx_status status = buffers ? fill_buffers(context, &memory, buffers, error)
+    sdx_status status = buffers ? fill_buffers(context->program, bound->buffers, &memory, buffers, error)
                                 : sdx_fail_memory(error, 0, "the plan");
     if (status == SDX_STATUS_OK)
         status = sdx_plan_problem_create(buffers, count, &context->own_allocator, out, error);
-    if (status == SDX_STATUS_OK) sdx_plan_problem_answer(*out, context->now->buffers);
+    if (status == SDX_STATUS_OK) sdx_plan_problem_answer(*out, bound->buffers);
     sdx_arena_free(&memory);
     return status;
 }

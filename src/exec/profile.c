@@ -31,6 +31,7 @@ void sdx_profile_step(const sdx_context *context, const sdx_step *step, sdx_call
     if (call->def->describe) call->def->describe(call, &work);
     told.flops = work.flops;
     told.way = work.way;
+    told.lane = context->lane;
     char op[128];
     snprintf(op, sizeof op, "%s%s%s", node->domain, node->domain[0] ? ":" : "", node->op_type);
     told.op = op;

@@ -156,10 +156,9 @@ static sdx_status run_step(sdx_context *context, const sdx_step *step, sdx_error
     return SDX_STATUS_OK;
 }
 
-/* The step is the one that the time ended in. */
-static sdx_status stopped(const sdx_context *context, const sdx_step *step, sdx_error *error) {
+sdx_status sdx_run_stopped(const sdx_context *context, const sdx_step *step, sdx_error *error) {
     sdx_error_clear(error);
-    if (atomic_load(&context->watch.cancelled))
+    if (atomic_load(&context->watch->cancelled))
         return sdx_fail(error, SDX_STATUS_CANCELLED, "the run was cancelled");
     sdx_fail(error, SDX_STATUS_LIMIT, "the run takes longer than the limit max_time_ms, %llu",
              (unsigned long long)context->max_time_ms);
@@ -171,10 +170,10 @@ sdx_status sdx_run_block(sdx_context *context, sdx_id graph, sdx_error *error) {
     const sdx_block *block = &context->program->blocks[graph];
     for (uint32_t s = 0; s < block->step_count; s++) {
         const sdx_step *step = &block->steps[s];
-        if (sdx_watch_over(&context->watch)) return stopped(context, step, error);
+        if (sdx_watch_over(context->watch)) return sdx_run_stopped(context, step, error);
         sdx_status status = run_step(context, step, error);
         /* What a step that was stopped has made, or complains of, counts for nothing. */
-        if (sdx_watch_over(&context->watch)) return stopped(context, step, error);
+        if (sdx_watch_over(context->watch)) return sdx_run_stopped(context, step, error);
         if (status != SDX_STATUS_OK) return status;
     }
     return SDX_STATUS_OK;

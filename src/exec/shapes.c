@@ -111,8 +111,10 @@ sdx_status sdx_context_bind_dims(sdx_context *context, const sdx_binding *bindin
     SDX_TRY(check_inputs_bound(context, error));
     const sdx_program *program = context->program;
     context->slice = 0;
+    context->side_by_side = 0;
     if (program->slice.symbol != SIZE_MAX) {
         SDX_TRY(sdx_slice_choose(context, sizes, error));
+        if (context->side_by_side) return SDX_STATUS_OK; /* planned in a lane */
         if (context->slice) sizes[program->slice.symbol] = context->slice;
         sdx_bound_take(context, sizes);
     }

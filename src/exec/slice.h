@@ -3,7 +3,9 @@
  *
  *   slice.c        finds out, while a program is made, whether they do, and along which symbol
  *   slice_rules.c  what each operator does to the samples of its inputs
- *   slice_run.c    how many at a time; the run
+ *   slice_choose.c how many at a time, and by how many threads
+ *   slice_run.c    the run
+ *   lanes.c        threads that run slices by themselves
  *
  * The question is asked of the model as the file has it: passes keep its meaning, so that they need no
  * rules here. */

@@ -1,119 +1,33 @@
-/* slice_run.c - a run in slices: how many samples at a time, inputs as parts of the caller's, outputs put
- * together. See slice.h. */
+/* slice_run.c - a run in slices: inputs as parts of the caller's, outputs put together. See slice.h. */
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/cpus.h"
-#include "exec/context.h"
-#include "exec/slice.h"
-
-/* With more samples at a time than this, a sample's share of the weights is little. */
-#define MOST_SAMPLES 16
-
-/* ---- how many at a time ----------------------------------------------------------------------- */
-
-static uint64_t constant_bytes(const sdx_program *program) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < program->constant_count; i++) {
-        const sdx_tensor *tensor = &program->constants[i].tensor;
-        sum += (uint64_t)tensor->count * sdx_dtype_size(tensor->dtype);
-    }
-    return sum;
-}
-
-/* Steps on a few rows leave threads without work and vectors half full: so many samples for each thread,
- * where they fit a part of the cache. */
-#define SAMPLES_A_THREAD 2
-
-/* Every slice reads all weights once more, unless the cache keeps them; twice as many samples at a time
- * halve a sample's share of that. It pays as long as that share is more than what a sample itself moves,
- * and is worth a little memory: a part of what the weights take. Slices that fill a small part of the
- * cache only would save nothing at all. */
-static int64_t best_size(uint64_t weights, uint64_t sample, uint32_t threads) {
-    uint64_t cache = sdx_cache_bytes("");
-    int64_t size = 1;
-    while (size < SAMPLES_A_THREAD * (int64_t)threads && sample <= cache / 4 / (uint64_t)size)
-        size *= 2;
-    while (size < INT64_MAX / 4 && sample <= cache / 32 / (uint64_t)size) size *= 2;
-    if (weights <= cache / 2) return size;
-    uint64_t room = weights / 4 > cache / 8 ? weights / 4 : cache / 8;
-    while (size < MOST_SAMPLES && sample <= room / (uint64_t)size / 2 &&
-           sample < weights / (uint64_t)size / 2)
-        size *= 2;
-    return size;
-}
-
-/* The size for these symbols. All but the batch count, so that it is found once for all batches. */
-static sdx_status choose_size(sdx_context *context, const int64_t *symbols, int64_t *size,
-                              sdx_error *error) {
-    const sdx_program *program = context->program;
-    size_t count = sdx_expr_symbol_count(program->pool), symbol = program->slice.symbol;
-    *size = program->slice.wanted;
-    if (*size > 0) return SDX_STATUS_OK;
-    bool same = context->slice_size > 0;
-    for (size_t i = 0; same && i < count; i++)
-        same = i == symbol || symbols[i] == context->slice_symbols[i];
-    if (!same) {
-        context->slice_size = 0;
-        memcpy(context->slice_symbols, symbols, count * sizeof *symbols);
-        context->slice_symbols[symbol] = 1;
-        if (!sdx_bound_find(context, context->slice_symbols)) {
-            sdx_bound_take(context, context->slice_symbols);
-            SDX_TRY(sdx_context_plan(context, error));
-        }
-        context->slice_size = best_size(constant_bytes(program), context->now->needs.arena,
-                                        sdx_pool_threads(context->pool));
-    }
-    *size = context->slice_size;
-    return SDX_STATUS_OK;
-}
-
-sdx_status sdx_slice_choose(sdx_context *context, const int64_t *symbols, sdx_error *error) {
-    const sdx_program *program = context->program;
-    const sdx_slice *slice = &program->slice;
-    context->slice = 0;
-    if (slice->symbol == SIZE_MAX) return SDX_STATUS_OK;
-    int64_t batch = symbols[slice->symbol], size;
-    if (slice->fixed >= 0 && batch != slice->fixed)
-        return sdx_fail(error, SDX_STATUS_BAD_INPUT,
-                        "'%.64s' is %lld, the program was made for %lld alone",
-                        sdx_expr_symbol_name(program->model->module->pool, slice->symbol),
-                        (long long)batch, (long long)slice->fixed);
-    if (batch < 2) return SDX_STATUS_OK;
-    SDX_TRY(choose_size(context, symbols, &size, error));
-    if (size >= batch) return SDX_STATUS_OK;
-    /* As many slices as needed, all of about the same size. */
-    int64_t slices = (batch + size - 1) / size;
-    context->batch = batch;
-    context->slice = (batch + slices - 1) / slices;
-    return SDX_STATUS_OK;
-}
-
-/* ---- the run -------------------------------------------------------------------------------------- */
+#include "exec/lanes.h"
 
 static size_t row_bytes(const sdx_tensor *tensor) {
     return tensor->dims[0] ? tensor->count / (size_t)tensor->dims[0] * sdx_dtype_size(tensor->dtype)
                            : 0;
 }
 
-/* The part of input i from sample `first` on takes its place. */
-static void put_part(sdx_context *context, uint32_t i, int64_t first, int64_t samples) {
-    const sdx_graph *graph = sdx_graph_at(context->program->module, 0);
-    const sdx_tensor *whole = &context->whole[i]->tensor;
-    sdx_value *part = &context->parts[i];
-    int64_t each = whole->dims[0] / context->batch;
-    part->tensor = *whole;
+/* The part of input i from sample `first` on takes its place in the lane. */
+static void put_part(const sdx_context *whole, sdx_context *lane, uint32_t i, int64_t first,
+                     int64_t samples) {
+    const sdx_graph *graph = sdx_graph_at(whole->program->module, 0);
+    const sdx_tensor *all = &whole->whole[i]->tensor;
+    sdx_value *part = &lane->parts[i];
+    int64_t each = all->dims[0] / whole->batch;
+    part->tensor = *all;
     part->tensor.dims[0] = samples * each;
-    part->tensor.count = whole->count / (size_t)context->batch * (size_t)samples;
-    if (whole->data)
-        part->tensor.data = (char *)whole->data + (size_t)(first * each) * row_bytes(whole);
-    context->slots[graph->inputs[i]] = part;
+    part->tensor.count = all->count / (size_t)whole->batch * (size_t)samples;
+    if (all->data) part->tensor.data = (char *)all->data + (size_t)(first * each) * row_bytes(all);
+    lane->slots[graph->inputs[i]] = part;
 }
 
 /* Room for output o of the whole batch, which is as this slice's but longer. */
 static sdx_status make_output(sdx_context *context, uint32_t o, const sdx_tensor *part,
                               int64_t samples, sdx_error *error) {
     sdx_output *out = &context->outputs[o];
+    if (out->made) return SDX_STATUS_OK;
     int64_t dims[SDX_MAX_RANK];
     memcpy(dims, part->dims, sizeof dims);
     dims[0] = part->dims[0] / samples * context->batch;
@@ -130,35 +44,42 @@ static sdx_status make_output(sdx_context *context, uint32_t o, const sdx_tensor
         out->size = bytes;
     }
     out->value.tensor.data = out->memory;
+    out->made = true;
     return SDX_STATUS_OK;
 }
 
-static sdx_status keep_outputs(sdx_context *context, int64_t first, int64_t samples,
-                               sdx_error *error) {
-    const sdx_graph *graph = sdx_graph_at(context->program->module, 0);
+static sdx_status keep_outputs(sdx_context *whole, const sdx_context *lane, int64_t first,
+                               int64_t samples, sdx_error *error) {
+    const sdx_graph *graph = sdx_graph_at(whole->program->module, 0);
     for (uint32_t o = 0; o < graph->output_count; o++) {
-        const sdx_tensor *part = &context->slots[graph->outputs[o]]->tensor;
-        if (first == 0) SDX_TRY(make_output(context, o, part, samples, error));
+        const sdx_tensor *part = &lane->slots[graph->outputs[o]]->tensor;
+        if (lane != whole) sdx_lanes_lock(whole->lanes);
+        sdx_status status = make_output(whole, o, part, samples, error);
+        if (lane != whole) sdx_lanes_unlock(whole->lanes);
+        if (status != SDX_STATUS_OK) return status;
         size_t bytes = part->count * sdx_dtype_size(part->dtype);
-        char *to = context->outputs[o].memory;
+        char *to = whole->outputs[o].memory;
         if (bytes) memcpy(to + bytes / (size_t)samples * (size_t)first, part->data, bytes);
     }
     return SDX_STATUS_OK;
 }
 
-static sdx_status run_parts(sdx_context *context, sdx_error *error) {
-    const sdx_program *program = context->program;
-    uint32_t inputs = sdx_graph_at(program->module, 0)->input_count;
-    for (int64_t first = 0; first < context->batch; first += context->slice) {
-        int64_t left = context->batch - first;
-        int64_t samples = left < context->slice ? left : context->slice;
-        for (uint32_t i = 0; i < inputs; i++)
-            if (program->slice.inputs[i]) put_part(context, i, first, samples);
-        SDX_TRY(sdx_context_bind(context, error));
-        if (first == 0) context->largest = context->now->needs;
-        SDX_TRY(sdx_run_block(context, 0, error));
-        SDX_TRY(keep_outputs(context, first, samples, error));
-    }
+sdx_status sdx_run_slice(sdx_context *whole, sdx_context *lane, int64_t index, sdx_error *error) {
+    const sdx_program *program = whole->program;
+    const int64_t least = whole->batch / whole->slices, larger = whole->batch % whole->slices;
+    const int64_t first = index * least + (index < larger ? index : larger);
+    const int64_t samples = least + (index < larger);
+    for (uint32_t i = 0; i < sdx_graph_at(program->module, 0)->input_count; i++)
+        if (program->slice.inputs[i]) put_part(whole, lane, i, first, samples);
+    SDX_TRY(sdx_context_bind(lane, error));
+    if (lane == whole && index == 0) whole->largest = lane->now->needs;
+    SDX_TRY(sdx_run_block(lane, 0, error));
+    return keep_outputs(whole, lane, first, samples, error);
+}
+
+static sdx_status run_in_turn(sdx_context *context, sdx_error *error) {
+    for (int64_t i = 0; i < context->slices; i++)
+        SDX_TRY(sdx_run_slice(context, context, i, error));
     return SDX_STATUS_OK;
 }
 
@@ -167,7 +88,9 @@ sdx_status sdx_run_slices(sdx_context *context, sdx_error *error) {
     const sdx_graph *graph = sdx_graph_at(program->module, 0);
     for (uint32_t i = 0; i < graph->input_count; i++)
         context->whole[i] = context->slots[graph->inputs[i]];
-    sdx_status status = run_parts(context, error);
+    for (uint32_t o = 0; o < graph->output_count; o++) context->outputs[o].made = false;
+    sdx_status status =
+        context->side_by_side ? sdx_lanes_run(context, error) : run_in_turn(context, error);
     for (uint32_t i = 0; i < graph->input_count; i++)
         context->slots[graph->inputs[i]] = context->whole[i];
     return status;

@@ -202,19 +202,19 @@ static sdx_shapes *bind(const sdx_model *model, size_t count, int64_t size) {
 }
 
 static void run(const sdx_program *program, const sdx_model *model, const sdx_model_info *about,
-                int runs) {
+                int runs, bool apart) {
     fuzz_memory memory;
     fuzz_memory_init(&memory, FUZZ_MEMORY);
     sdx_context_options options = {.struct_size = sizeof options,
                                    .allocator = &memory.allocator,
                                    .limits = &limits,
-                                   .threads = 1};
+                                   .threads = apart ? 2 : 1};
     sdx_context *context = NULL;
     sdx_error error = {0};
     sdx_status status = sdx_context_create(program, &options, &context, &error);
     fuzz_check_error(status, &error);
     for (int i = 0; context && i < runs; i++) {
-        sdx_shapes *shapes = bind(model, about->symbol_count, 1 + 2 * i);
+        sdx_shapes *shapes = bind(model, about->symbol_count, 1 + (apart ? 3 : 2) * i);
         sdx_error_clear(&error);
         if (set_inputs(context, model, shapes)) {
             status = sdx_context_run(context, &error);
@@ -246,7 +246,9 @@ static void describe_program(const sdx_program *program) {
     }
 }
 
-static void make_and_run(const sdx_model *model, const sdx_model_info *about, int optimize) {
+/* apart: batches go in slices, side by side where there are two threads. */
+static void make_and_run(const sdx_model *model, const sdx_model_info *about, int optimize,
+                         bool apart) {
     fuzz_memory memory;
     fuzz_memory_init(&memory, FUZZ_MEMORY);
     sdx_program_options options = {.struct_size = sizeof options,
@@ -254,13 +256,14 @@ static void make_and_run(const sdx_model *model, const sdx_model_info *about, in
                                    .limits = &limits,
                                    .optimize = optimize,
                                    .threads = 1,
+                                   .slice = apart ? 2 : 0,
                                    .memory = optimize ? SDX_MEMORY_DESCRIBE : 0};
     sdx_program *program = NULL;
     sdx_error error = {0};
     fuzz_check_error(sdx_program_create(model, &options, &program, &error), &error);
     if (program) {
         describe_program(program);
-        run(program, model, about, optimize ? 2 : 1);
+        run(program, model, about, optimize ? 2 : 1, apart);
     }
     sdx_program_release(program);
     fuzz_memory_check(&memory);
@@ -281,8 +284,8 @@ void fuzz_model(const uint8_t *data, size_t size) {
         describe(model, &about);
         sdx_packing_info packing;
         bool packed = sdx_model_get_packing(model, &packing) == SDX_STATUS_OK;
-        make_and_run(model, &about, packed ? packing.optimize : 3);
-        if (!packed) make_and_run(model, &about, 0);
+        make_and_run(model, &about, packed ? packing.optimize : 3, size % 2 != 0);
+        if (!packed) make_and_run(model, &about, 0, false);
     }
     sdx_model_release(model);
     fuzz_memory_check(&memory);
