@@ -42,18 +42,18 @@ static int64_t best_size(uint64_t weights, uint64_t sample, uint32_t threads, ui
     return size;
 }
 
-/* What suits a sample of so many bytes of arena. Threads side by side each need a part of the cache that keeps a
- * sample; large samples give all threads enough to do in every layer. */
+/* What suits a sample of so many bytes of arena. Threads side by side share out what they would run together, so
+ * that they need no more memory. Each needs a part of the cache that keeps a sample; large samples give all
+ * threads enough to do in every layer. */
 static void set_sizes(sdx_context *context, uint64_t sample) {
     const int64_t wanted = context->program->slice.wanted;
     const uint32_t threads = sdx_pool_threads(context->pool);
-    const uint64_t cache = sdx_cache_bytes(""), weights = constant_bytes(context->program);
-    context->together = wanted > 0 ? wanted : best_size(weights, sample, threads, cache);
-    context->alone = 0;
+    const uint64_t cache = sdx_cache_bytes("");
+    context->together =
+        wanted > 0 ? wanted : best_size(constant_bytes(context->program), sample, threads, cache);
     context->tiny = wanted > 0 || sample == 0 ? 0 : (int64_t)(cache / TINY / sample);
-    if (threads > 1 && sample <= cache / threads / 2)
-        context->alone = wanted > 0 ? wanted / threads
-                                    : best_size(weights, sample, 1, cache / threads);
+    bool apart = threads > 1 && sample <= cache / threads / 2;
+    context->alone = apart ? context->together / threads : 0;
 }
 
 /* Sizes of slices for these symbols. All but the batch count, so that they are found once for all batches. */
