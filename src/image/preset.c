@@ -2,12 +2,13 @@
  * text of a preset. The command line, a model's metadata and C programs all speak these words. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
 
 #define MOST_PIXELS 65536 /* a side */
-#define MOST_DIGITS 17
+#define LONGEST 17        /* digits of a number, which tell any double from its neighbours */
 
 typedef struct span {
     const char *at;
@@ -43,22 +44,37 @@ static span cut(span *s, char mark) {
     return part;
 }
 
-/* Digits with a point, read by hand because strtod follows the locale. */
-static bool read_decimal(span s, double *out) {
-    double whole = 0, divisor = 1;
-    bool negative = s.size && s.at[0] == '-', point = false;
-    size_t digits = 0;
-    for (size_t i = negative; i < s.size; i++) {
+/* 0.485 or 7.5e-12 times 10^shift, to the nearest number. strtod gets it without a point, since its own follows
+ * the locale. */
+static bool read_decimal(span s, long shift, double *out) {
+    char text[LONGEST + 40];
+    size_t length = 0, digits = 0, i = 0;
+    bool point = false, any = false;
+    long places = 0, exponent = 0;
+    if (s.size && s.at[0] == '-') text[length++] = s.at[i++];
+    for (; i < s.size && s.at[i] != 'e'; i++) {
         if (s.at[i] == '.' && !point) {
             point = true;
             continue;
         }
-        if (s.at[i] < '0' || s.at[i] > '9' || ++digits > MOST_DIGITS) return false;
-        whole = whole * 10 + (s.at[i] - '0');
-        if (point) divisor *= 10;
+        if (s.at[i] < '0' || s.at[i] > '9') return false;
+        any = true;
+        places += point;
+        if (digits == 0 && s.at[i] == '0') continue;
+        if (++digits > LONGEST) return false;
+        text[length++] = s.at[i];
     }
-    *out = (negative ? -whole : whole) / divisor;
-    return digits > 0;
+    if (digits == 0) text[length++] = '0';
+    const bool scaled = i < s.size, below = scaled && i + 1 < s.size && s.at[i + 1] == '-';
+    const size_t first = i + 1 + below;
+    if (!any || (scaled && (first >= s.size || s.size - first > 3))) return false;
+    for (i = first; scaled && i < s.size; i++) {
+        if (s.at[i] < '0' || s.at[i] > '9') return false;
+        exponent = exponent * 10 + (s.at[i] - '0');
+    }
+    snprintf(text + length, sizeof text - length, "e%ld", (below ? -exponent : exponent) - places + shift);
+    *out = strtod(text, NULL);
+    return isfinite(*out);
 }
 
 /* 0.5, or 1/255. */
@@ -66,15 +82,15 @@ static bool read_number(span s, double *out) {
     double below = 1;
     const bool fraction = s.size && memchr(s.at, '/', s.size);
     const span above = cut(&s, '/');
-    if (!read_decimal(above, out) || (fraction && (!read_decimal(s, &below) || below == 0)))
+    if (!read_decimal(above, 0, out) || (fraction && (!read_decimal(s, 0, &below) || below == 0)))
         return false;
     *out /= below;
-    return true;
+    return isfinite(*out);
 }
 
 static bool read_side(span s, uint32_t *out) {
     double value;
-    if (!read_decimal(s, &value) || value < 1 || value > MOST_PIXELS || value != floor(value))
+    if (!read_decimal(s, 0, &value) || value < 1 || value > MOST_PIXELS || value != floor(value))
         return false;
     *out = (uint32_t)value;
     return true;
@@ -89,17 +105,17 @@ static bool read_sides(span s, uint32_t *height, uint32_t *width, bool *both) {
 
 static bool set_resize(sdx_image_preset *p, span value) {
     sdx_image_preset new = *p;
-    double percent;
+    double share;
     bool both = false;
     new.resize_height = new.resize_width = 0;
     new.resize_fraction = 0;
     if (is(value, "fill") || is(value, "off")) {
         new.resize = is(value, "off") ? SDX_RESIZE_OFF : SDX_RESIZE_FILL;
     } else if (value.size && value.at[value.size - 1] == '%') {
-        if (!read_decimal((span){value.at, value.size - 1}, &percent) || percent < 1 || percent > 100)
+        if (!read_decimal((span){value.at, value.size - 1}, -2, &share) || share < 0.01 || share > 1)
             return false;
         new.resize = SDX_RESIZE_FRACTION;
-        new.resize_fraction = percent / 100;
+        new.resize_fraction = share;
     } else {
         if (!read_sides(value, &new.resize_height, &new.resize_width, &both)) return false;
         new.resize = both ? SDX_RESIZE_EXACT : SDX_RESIZE_SHORTER;
@@ -224,23 +240,45 @@ static void put(writer *w, const char *format, ...) {
     if (length > 0) w->length += (size_t)length;
 }
 
-/* Whole numbers and a point of our own, whatever the locale; 1/255 where that is what it is. */
-static void put_number(writer *w, double value) {
-    char text[40];
-    int digits = 0;
-    double scaled = fabs(value);
-    while (digits < 9 && fabs(scaled - floor(scaled + 0.5)) > scaled * 1e-12) {
-        scaled *= 10;
-        digits++;
+/* The digits of a number, as few as give it again; the first one stands for a multiple of 10^exponent. */
+static int digits_of(double value, char digits[LONGEST + 1], int *exponent) {
+    if (!isfinite(value)) value = 0; /* no words give it */
+    for (int count = 1;; count++) {
+        char text[LONGEST + 16];
+        snprintf(text, sizeof text, "%.*e", count - 1, fabs(value));
+        int found = 0;
+        const char *at = text;
+        for (; *at != 'e'; at++) /* the point follows the locale */
+            if (*at >= '0' && *at <= '9') digits[found++] = *at;
+        digits[found] = 0;
+        *exponent = (int)strtol(at + 1, NULL, 10);
+        snprintf(text, sizeof text, "%se%d", digits, *exponent - count + 1);
+        if (count == LONGEST || strtod(text, NULL) == fabs(value)) return count;
     }
+}
+
+/* Times 10^shift, so that it is read as the same number: 0.485, 1/255 where that is what it is, 7.5e-12. */
+static void put_number(writer *w, double value, int shift) {
+    char digits[LONGEST + 1];
+    int exponent;
+    const int count = digits_of(value, digits, &exponent);
+    exponent += shift;
     const double inverse = value > 0 ? floor(1 / value + 0.5) : 0;
-    if (digits == 9 && fabs(inverse * value - 1) < 1e-15) {
+    if (shift == 0 && count > 9 && inverse < 1e9 && 1 / inverse == value) {
         put(w, "1/%.0f", inverse);
         return;
     }
-    snprintf(text, sizeof text, "%0*.0f", digits + 1, floor(scaled + 0.5));
-    const int whole = (int)strlen(text) - digits;
-    put(w, "%s%.*s%s%s", value < 0 ? "-" : "", whole, text, digits ? "." : "", text + whole);
+    if (value < 0) put(w, "-");
+    if (exponent < -5 || exponent > LONGEST) {
+        put(w, "%c%s%se%d", digits[0], count > 1 ? "." : "", digits + 1, exponent);
+    } else if (exponent < 0) {
+        put(w, "0.%.*s%s", -exponent - 1, "00000", digits);
+    } else {
+        const int whole = exponent + 1;
+        put(w, "%.*s", whole, digits);
+        for (int i = count; i < whole; i++) put(w, "0");
+        if (count > whole) put(w, ".%s", digits + whole);
+    }
 }
 
 static void put_channels(writer *w, const char *key, const double values[3], double zero) {
@@ -248,7 +286,7 @@ static void put_channels(writer *w, const char *key, const double values[3], dou
     const bool same = values[0] == values[1] && values[1] == values[2];
     for (size_t c = 0; c < (same ? 1u : 3u); c++) {
         if (c) put(w, ",");
-        put_number(w, values[c] != 0 ? values[c] : zero);
+        put_number(w, values[c] != 0 ? values[c] : zero, 0);
     }
 }
 
@@ -269,7 +307,7 @@ size_t sdx_image_preset_text(const sdx_image_preset *preset, char *buffer, size_
         break;
     case SDX_RESIZE_FRACTION:
         put(&w, "resize=");
-        put_number(&w, p->resize_fraction * 100);
+        put_number(&w, p->resize_fraction, 2);
         put(&w, "%%");
         break;
     }
@@ -278,7 +316,7 @@ size_t sdx_image_preset_text(const sdx_image_preset *preset, char *buffer, size_
     else put(&w, " crop=model");
     put(&w, " interpolation=%s channels=%s layout=%s scale=", p->bicubic ? "bicubic" : "bilinear",
         channels[p->channels], layouts[p->layout]);
-    put_number(&w, p->scale != 0 ? p->scale : 1);
+    put_number(&w, p->scale != 0 ? p->scale : 1, 0);
     put_channels(&w, "mean", p->mean, 0);
     put_channels(&w, "std", p->std, 1);
     return w.length;

@@ -57,6 +57,32 @@ static void test_words(void **state) {
     assert_true(set("mean=103.939,116.779,123.68").mean[2] == 123.68);
 }
 
+/* Whatever the number, its text gives the same one. */
+static void test_numbers(void **state) {
+    (void)state;
+    expect_text("raw scale=1e3 mean=0.00000125 std=7.5e-12",
+                "resize=fill crop=model interpolation=bilinear channels=model layout=model scale=1000 "
+                "mean=1.25e-6 std=7.5e-12");
+    expect_text("raw scale=000.00025 mean=120e18,-0.30,2 std=12345678901234567",
+                "resize=fill crop=model interpolation=bilinear channels=model layout=model scale=0.00025 "
+                "mean=1.2e20,-0.3,2 std=12345678901234568");
+    static const double numbers[] = {2.0 / 255555555555555, 1.0 / 3, 0.1 + 0.2, 1e-300, 1.5e300, 5e-324,
+                                     255.00000000000003, 1.0 / 65025, 0.07, 3.1415926535897931, 99999.5};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        sdx_image_preset preset = set("raw");
+        preset.scale = numbers[i];
+        preset.mean[1] = -numbers[i];
+        preset.resize = SDX_RESIZE_FRACTION;
+        preset.resize_fraction = 0.07 + 0.01 * (double)i;
+        char text[400];
+        sdx_image_preset_text(&preset, text, sizeof text);
+        const sdx_image_preset again = set(text);
+        assert_true(again.scale == preset.scale);
+        assert_true(again.mean[1] == preset.mean[1]);
+        assert_true(again.resize_fraction == preset.resize_fraction);
+    }
+}
+
 static void test_every_preset(void **state) {
     (void)state;
     const char *words = NULL, *name;
@@ -74,7 +100,8 @@ static void test_refused_words(void **state) {
         "torchvisoin", "size=3", "=", "resize", "resize=", "resize=0", "resize=1.5", "resize=200x",
         "resize=x200", "resize=101%", "resize=0%", "resize=70000", "crop=off", "crop=-1", "crop=2x3x4",
         "interpolation=nearest", "channels=cmyk", "layout=chwn", "scale=0", "scale=-1", "scale=1/0",
-        "scale=1/2/3", "scale=1e3", "mean=", "mean=1,2", "mean=1,2,3,4", "mean=a", "mean=1,,3", "std=0",
+        "scale=1/2/3", "scale=1e", "scale=1e-", "scale=e3", "scale=1e999", "scale=1e1234", "scale=1e2.5",
+        "scale=1e-999", "scale=1e300/1e-300", "mean=", "mean=1,2", "mean=1,2,3,4", "mean=a", "mean=1,,3", "std=0",
         "std=1,-1,1", "std=123456789012345678", "mean=0.1.2", "mean=-", "mean=.",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -207,7 +234,8 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),       cmocka_unit_test(test_every_preset),
+        cmocka_unit_test(test_words),       cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_every_preset),
         cmocka_unit_test(test_refused_words), cmocka_unit_test(test_pixels),
         cmocka_unit_test(test_refused_tensors), cmocka_unit_test(test_no_memory),
     };
