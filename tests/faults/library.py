@@ -35,7 +35,8 @@ def fragile(case):
 def own(folder):
     net = folder / "network"
     yield from (f"run:{net}", f"run:{net}:threads=4", f"run:{net}:level=0", f"run:{net}:copy",
-                f"run:{net}:slice=2", f"run:{net}:slice=-1", f"run:{net}:memory",
+                f"run:{net}:slice=2", f"run:{net}:slice=2:threads=2",
+                f"run:{net}:slice=2:threads=2:allocator", f"run:{net}:slice=-1", f"run:{net}:memory",
                 f"run:{net}:allocator", f"run:{net}:allocator:threads=4:copy:level=0",
                 f"run:{folder}/external", f"run:{folder}/external:copy:allocator",
                 f"pack:{net}", f"pack:{net}:threads=4:allocator", f"pack:{folder}/external:copy",

@@ -18,7 +18,7 @@ if ! { cc -fsanitize=thread "$log.c" -o "$log.out" && "$log.out"; } > "$log" 2>&
     echo "skipped: $(head -n 1 "$log")"
     exit 77
 fi
-units=(test_threads test_run test_shared_program test_pack_threads)
+units=(test_threads test_run test_lanes test_shared_program test_pack_threads)
 if ! { cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
         -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -g" -DSARDONYX_SANITIZE=thread &&
     cmake --build "$build" --target sardonyx "${units[@]}"; } > "$log" 2>&1; then
@@ -43,6 +43,8 @@ for model in "$@"; do
     file=$models/$model.onnx
     [[ -e $file ]] || { echo "skipped: $file is missing" && continue; }
     check "$model" "$build/sardonyx" run "$file" --random 1 --dim batch=3 --threads 3 --repeat 2
+    check "$model, slices side by side" \
+        "$build/sardonyx" run "$file" --random 1 --dim batch=8 --slice 4 --threads 2 --repeat 2
 done
 echo "$passed passed, $failed failed, 0 skipped"
 ((failed == 0))
