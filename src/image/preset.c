@@ -269,7 +269,7 @@ static void put_number(writer *w, double value, int shift) {
         return;
     }
     if (value < 0) put(w, "-");
-    if (exponent < -5 || exponent > LONGEST) {
+    if (exponent < -5 || exponent >= LONGEST) {
         put(w, "%c%s%se%d", digits[0], count > 1 ? "." : "", digits + 1, exponent);
     } else if (exponent < 0) {
         put(w, "0.%.*s%s", -exponent - 1, "00000", digits);

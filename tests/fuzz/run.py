@@ -3,11 +3,13 @@
 DIR/corpus and what they find in DIR/findings, and writes DIR/log.jsonl (one line a slice), DIR/summary.json and
 DIR/summary.md. Exit code 1 where a fuzzer found something.
 
-usage: run.py DIR [--seconds N] [--slice N] [--timeout N] [--only NAME,..] [--through 'COMMAND ..']
-              [--report FILE.md]
+usage: run.py DIR [--seconds N] [--slice N] [--timeout N] [--only NAME,..] [--clean MINUTES]
+              [--through 'COMMAND ..'] [--report FILE.md]
   --seconds   of the whole, 600 unless given
   --slice     of one turn, 40 unless given
   --timeout   seconds after which an input is taken to hang, 15 unless given; more where others use the machine
+  --clean     each turn goes to the fuzzer with the fewest CPU minutes since its last report, the ledger's included,
+              and the run ends when all have as many as this
   --through   a command that starts the fuzzers, such as 'nice -n 19'
   --report    adds the new slices to ledger.json beside this script and puts the table of all into the file,
               between its marks <!-- fuzzing --> and <!-- end of fuzzing -->
@@ -95,13 +97,27 @@ def table(sums):
     return "\n".join(lines) + "\n"
 
 
+def behind(folder, names, minutes):
+    """The fuzzer that has gone without a report for the shortest time, or None where all have done for so many
+    CPU minutes."""
+    ledger = read_ledger()
+    new = [entry for entry in read_log(folder) if entry["at"] > ledger["until"]]
+    sums = total(new, ledger["fuzzers"])
+    clean, name = min((sums.get(name, {"clean": 0})["clean"], name) for name in names)
+    return name if clean < 60 * minutes else None
+
+
+def read_ledger():
+    return json.loads(LEDGER.read_text()) if LEDGER.exists() else {"until": 0, "fuzzers": {}}
+
+
 def read_log(folder):
     log = folder / "log.jsonl"
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
 def report(folder, file):
-    ledger = json.loads(LEDGER.read_text()) if LEDGER.exists() else {"until": 0, "fuzzers": {}}
+    ledger = read_ledger()
     new = [entry for entry in read_log(folder) if entry["at"] > ledger["until"]]
     ledger["fuzzers"] = total(new, ledger["fuzzers"])
     ledger["until"] = max([ledger["until"], *(entry["at"] for entry in new)])
@@ -121,6 +137,7 @@ def main():
     parser.add_argument("--slice", type=int, default=40)
     parser.add_argument("--timeout", type=int, default=15)
     parser.add_argument("--only", default="")
+    parser.add_argument("--clean", type=float)
     parser.add_argument("--through", default="")
     parser.add_argument("--report")
     options = parser.parse_args()
@@ -133,8 +150,10 @@ def main():
     end, found, turn = time.monotonic() + options.seconds, 0, 0
     while time.monotonic() < end:
         length = max(1, min(options.slice, int(end - time.monotonic())))
-        entry = one_slice(folder, turns[turn % len(turns)], length, options.timeout,
-                          shlex.split(options.through))
+        name = turns[turn % len(turns)] if options.clean is None else behind(folder, names, options.clean)
+        if name is None:
+            break
+        entry = one_slice(folder, name, length, options.timeout, shlex.split(options.through))
         turn += 1
         with open(folder / "log.jsonl", "a", encoding="utf-8") as log:
             log.write(json.dumps(entry) + "\n")

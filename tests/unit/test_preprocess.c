@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,17 @@ static void test_numbers(void **state) {
         assert_true(again.scale == preset.scale);
         assert_true(again.mean[1] == preset.mean[1]);
         assert_true(again.resize_fraction == preset.resize_fraction);
+    }
+    for (int exponent = -323; exponent <= 308; exponent++) {
+        sdx_image_preset preset = set("raw");
+        preset.std[0] = pow(10, exponent);
+        preset.std[1] = 1.75 * pow(10, exponent - (exponent == 308));
+        preset.std[2] = pow(10, exponent) / 3;
+        if (preset.std[2] == 0) preset.std[2] = 1;
+        char text[400];
+        sdx_image_preset_text(&preset, text, sizeof text);
+        const sdx_image_preset again = set(text);
+        assert_memory_equal(again.std, preset.std, sizeof again.std);
     }
 }
 
