@@ -60,6 +60,34 @@ static bool has_avx512(const machine *m) {
 }
 #endif
 
+#if SDX_SET_AVX512
+/* AMD's from family 1Ah on. Intel's have not been measured, and keep the plain form. */
+static bool ask_sharing(void) {
+    unsigned a, b, c, d, version;
+    if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx || c != signature_AMD_ecx) return false;
+    if (!__get_cpuid(1, &version, &b, &c, &d)) return false;
+    const unsigned family = (version >> 8 & 0xf) + (version >> 20 & 0xff);
+    return family >= 0x1a;
+}
+#else
+static bool ask_sharing(void) { return false; }
+#endif
+
+static atomic_int sharing = -1; /* 0 or 1 once it is known */
+
+bool sdx_kernels_share_loads(void) {
+    int share = atomic_load_explicit(&sharing, memory_order_relaxed);
+    if (share < 0) {
+        share = ask_sharing();
+        atomic_store_explicit(&sharing, share, memory_order_relaxed);
+    }
+    return share != 0;
+}
+
+void sdx_kernels_set_sharing(bool share) {
+    atomic_store_explicit(&sharing, share, memory_order_relaxed);
+}
+
 /* The sets of this build, from plain to best, that the machine can run. */
 static size_t list_sets(const sdx_kernels *sets[MOST_SETS]) {
     size_t count = 0;

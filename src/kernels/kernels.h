@@ -55,6 +55,13 @@ const sdx_kernels *sdx_kernels_get(void);
 /* Until it is called with NULL, this thread alone gets these, which the machine must be able to run: to
  * pack weights for another set. */
 void sdx_kernels_use(const sdx_kernels *kernels);
+/* Whether tiles of one vector, which do a load for each multiply-add, are quicker with half the loads and some
+ * work in registers instead: on processors that multiply whole vectors of 512 bits as often as they load
+ * them (Zen 5: 24.9 to 21.1 cycles a vector of 32 terms). Elsewhere the work is in the way (Zen 4: 80
+ * instead of 110 GFLOP/s). */
+bool sdx_kernels_share_loads(void);
+/* For tests and measurements: as told from now on, in all threads. */
+void sdx_kernels_set_sharing(bool share);
 /* The index-th set that can run here, from plain to best; NULL past the end. */
 const sdx_kernels *sdx_kernels_at(size_t index);
 

@@ -103,7 +103,7 @@ static void set_options(sdx_tiles *job, unsigned options) {
     job->tail.b = 0.75f;
 }
 
-void test_tiles(const sdx_kernels *set) {
+static void every_tile(const sdx_kernels *set) {
     const size_t lanes = set->lanes;
     unsigned options = 0;
     for (size_t rows = 1; rows <= MOST_ROWS; rows++)
@@ -125,6 +125,14 @@ void test_tiles(const sdx_kernels *set) {
                 compare(&c, lanes, what);
                 release(&c);
             }
+}
+
+void test_tiles(const sdx_kernels *set) {
+    const bool share = sdx_kernels_share_loads();
+    every_tile(set);
+    sdx_kernels_set_sharing(!share);
+    every_tile(set);
+    sdx_kernels_set_sharing(share);
 }
 
 void test_tile_pairs(const sdx_kernels *set) {

@@ -75,7 +75,8 @@ typedef struct tile_run {
 } tile_run;
 
 #define TALL(most) (SDX_HAS(narrow_tiles) ? (most) : 1) /* else rows go one by one */
-#define TILE_HALF  0
+#define TILE_HALF   0
+#define TILE_SHARED 0
 
 #define TILE_VECTORS 1
 #define TILE_TALLEST TALL(12)
@@ -90,6 +91,17 @@ typedef struct tile_run {
 #define TILE_VECTORS 4
 #define TILE_TALLEST 6
 #include "kernels/simd/f32_tile_heights.h"
+#endif
+
+/* Two forms of the narrowest: see sdx_kernels_share_loads. */
+#ifdef SIMD_PAIRS
+#undef TILE_SHARED
+#define TILE_SHARED  1
+#define TILE_VECTORS 1
+#define TILE_TALLEST TALL(12)
+#include "kernels/simd/f32_tile_heights.h"
+#undef TILE_SHARED
+#define TILE_SHARED 0
 #endif
 #undef TILE_HALF
 
@@ -107,6 +119,7 @@ typedef struct tile_run {
 #include "kernels/simd/f32_tile_heights.h"
 #undef TILE_HALF
 #endif
+#undef TILE_SHARED
 
 /* Rows of A and of the results are handed over in registers, since sums wait for them. */
 typedef void (*tile)(const sdx_tiles *job, tile_run *run, const float *const *rows, float *out);
@@ -138,6 +151,8 @@ static const tile tiles_4[] = {tile_1x4, tile_2x4, tile_3x4, tile_4x4, tile_5x4,
 #endif
 #ifdef SIMD_PAIRS
 #if SDX_HAS(narrow_tiles)
+static const tile shared_1[] = {shared_1x1, shared_2x1, shared_3x1, shared_4x1,  shared_5x1,  shared_6x1,
+                                shared_7x1, shared_8x1, shared_9x1, shared_10x1, shared_11x1, shared_12x1};
 static const tile halves_1[] = {half_1x1, half_2x1, half_3x1, half_4x1,  half_5x1,  half_6x1,
                                 half_7x1, half_8x1, half_9x1, half_10x1, half_11x1, half_12x1};
 static const tile halves_2[] = {half_1x2, half_2x2, half_3x2, half_4x2,  half_5x2,  half_6x2,
@@ -145,6 +160,7 @@ static const tile halves_2[] = {half_1x2, half_2x2, half_3x2, half_4x2,  half_5x
 static const tile halves_3[] = {half_1x3, half_2x3, half_3x3, half_4x3,
                                 half_5x3, half_6x3, half_7x3, half_8x3};
 #else
+static const tile shared_1[] = {shared_1x1};
 static const tile halves_1[] = {half_1x1}, halves_2[] = {half_1x2}, halves_3[] = {half_1x3};
 #endif
 #endif
@@ -216,12 +232,16 @@ void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
     static const tile_list lists[] = {
         LIST(tiles_1), LIST(tiles_2), LIST(tiles_3), LIST(tiles_4),
 #ifdef SIMD_PAIRS
-        LIST(halves_1), LIST(halves_2), LIST(halves_3),
+        LIST(halves_1), LIST(halves_2), LIST(halves_3), LIST(shared_1),
 #endif
     };
     if (!job->row_count) return;
     const size_t vectors = job->pair ? 4 : job->vectors;
-    const tile_list list = lists[vectors - 1 + (job->half ? 4 : 0)];
+    size_t kind = vectors - 1 + (job->half ? 4 : 0);
+#ifdef SIMD_PAIRS
+    if (kind == 0 && sdx_kernels_share_loads()) kind = 7;
+#endif
+    const tile_list list = lists[kind];
     const bool act = job->finish && job->tail.act > SDX_ACT_CLIP;
     _Alignas(64) float totals[TILE_MOST * VL];
     tile_run run = begin_run(job, vectors, totals);

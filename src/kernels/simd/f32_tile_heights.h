@@ -1,5 +1,5 @@
 /* f32_tile_heights.h - tiles of TILE_VECTORS vectors, of one row up to TILE_TALLEST. Included by f32_tile.c with
- * the two and TILE_HALF set; takes the two away. */
+ * the two, TILE_HALF and TILE_SHARED set; takes the two away. */
 #define TILE_ROWS 1
 #include "kernels/simd/f32_tile_template.h"
 #if TILE_TALLEST >= 2

@@ -1,11 +1,13 @@
 /* f32_tile_template.h - one tile: TILE_ROWS rows by TILE_VECTORS vectors of columns, all of it in
  * registers. Four vectors are two panels side by side. With TILE_HALF the last vector of the panel is one for
  * two rows (panels.h): its sums of even and odd terms stand side by side, until they are joined where a
- * chain ends. Included by f32_tile.c with the three set.
+ * chain ends. With TILE_SHARED two terms of a row come with one load. Included by f32_tile.c with all of
+ * them set.
  * What lies between the sums of one tile and of the next is kept short, since it is hidden only as
  * far as the machine looks ahead: whatever is the same for all tiles of a job is found before. */
 #define TILE_NAME_(r, v) tile_##r##x##v
 #define TILE_HALF_(r, v) half_##r##x##v
+#define TILE_SHARED_(r, v) shared_##r##x##v
 #if TILE_HALF
 #define TILE_NAME(r, v) TILE_HALF_(r, v)
 #define TILE_WHOLE      (TILE_VECTORS - 1) /* vectors of a row */
@@ -16,7 +18,11 @@
     SIMD_UNROLL                                                                                   \
     for (size_t i = 0; i < TILE_ROWS; i++) sum[i][TILE_WHOLE] = vf_join(sum[i][TILE_WHOLE]);
 #else
-#define TILE_NAME(r, v)     TILE_NAME_(r, v)
+#if TILE_SHARED
+#define TILE_NAME(r, v) TILE_SHARED_(r, v)
+#else
+#define TILE_NAME(r, v) TILE_NAME_(r, v)
+#endif
 #define TILE_LOAD(p, v)     vf_load(p)
 #define TILE_STORE(p, v, a) vf_store(p, a)
 #define TILE_JOIN
@@ -145,9 +151,9 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, tile_run *r
                     next += fetch;
                 }
                 size_t k = k0;
-#if TILE_VECTORS == 1 && defined(SIMD_PAIRS)
-                /* A load for each multiply-add would hold it up: one for two of them, taken apart in
-                 * registers, but not always, since that is work as well. */
+#if TILE_SHARED
+                /* A load for each multiply-add holds up processors that do as many of these as of those: one
+                 * for two of them, taken apart in registers, but not always, since that is work as well. */
                 for (; k + 2 <= k0 + some; k += 2, b += 2 * VL, next += 2 * fetch) {
                     const vf column[2] = {vf_load(b), vf_load(b + VL)};
                     SIMD_UNROLL
@@ -230,6 +236,7 @@ static void TILE_NAME(TILE_ROWS, TILE_VECTORS)(const sdx_tiles *job, tile_run *r
 #undef TILE_STORE
 #undef TILE_WHOLE
 #undef TILE_HALF_
+#undef TILE_SHARED_
 #undef TILE_STEP
 #undef TILE_AT
 #undef TILE_NAME
