@@ -10,22 +10,26 @@ typedef struct image {
     const float *x, *zeros;
 } image;
 
-/* Taps of a pixel whose window lies partly outside. */
-static void fill_edge(const image *im, size_t n, ptrdiff_t top, ptrdiff_t left, size_t tap,
-                      size_t taps, const float **to) {
+/* Taps of pixels side by side whose windows may lie partly outside. */
+static const float **fill_edge(const image *im, size_t n, ptrdiff_t top, size_t ox, size_t end,
+                               size_t tap, size_t taps, const float **to) {
     const sdx_conv_shape *s = im->shape;
-    size_t ky = tap / s->kernel_w, kx = tap % s->kernel_w;
-    for (size_t t = 0; t < taps; t++) {
-        /* Left of and above the image the numbers wrap around to large ones. */
-        size_t y = (size_t)(top + (ptrdiff_t)(ky * s->dilation_h));
-        size_t x = (size_t)(left + (ptrdiff_t)(kx * s->dilation_w));
-        to[t] = y < s->in_h && x < s->in_w
-                    ? im->x + ((n * s->in_h + y) * s->in_w + x) * s->channels
-                    : im->zeros;
-        if (++kx < s->kernel_w) continue;
-        kx = 0;
-        ky++;
+    for (; ox < end; ox++) {
+        const ptrdiff_t left = (ptrdiff_t)(ox * s->stride_w) - (ptrdiff_t)s->pad_left;
+        size_t ky = tap / s->kernel_w, kx = tap % s->kernel_w;
+        for (size_t t = 0; t < taps; t++) {
+            /* Left of and above the image the numbers wrap around to large ones. */
+            size_t y = (size_t)(top + (ptrdiff_t)(ky * s->dilation_h));
+            size_t x = (size_t)(left + (ptrdiff_t)(kx * s->dilation_w));
+            *to++ = y < s->in_h && x < s->in_w
+                        ? im->x + ((n * s->in_h + y) * s->in_w + x) * s->channels
+                        : im->zeros;
+            if (++kx < s->kernel_w) continue;
+            kx = 0;
+            ky++;
+        }
     }
+    return to;
 }
 
 /* Where the taps lie from the first place of a window on, in floats. */
@@ -39,27 +43,52 @@ static void list_offsets(const sdx_conv_shape *s, size_t tap, size_t taps, size_
     }
 }
 
+/* Pixels side by side whose windows lie inside, the first one's from `corner` on, `step` floats apart. */
+static const float **fill_inside(const float *corner, size_t step, size_t count,
+                                 const size_t *offsets, size_t taps, const float **to) {
+    if (taps == 1) {
+        corner += offsets[0];
+        for (size_t i = 0; i < count; i++) to[i] = corner + i * step;
+        return to + count;
+    }
+    for (size_t i = 0; i < count; i++, corner += step)
+        for (size_t t = 0; t < taps; t++) *to++ = corner + offsets[t];
+    return to;
+}
+
+static size_t between(size_t x, size_t low, size_t high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+/* Row by row of the results; of each, what lies inside needs no look at single pixels. */
 static void fill_pixels(const sdx_product *product, size_t first, size_t count, size_t tap,
                         size_t taps, const float **to) {
     const image *im = product->user;
     const sdx_conv_shape *s = im->shape;
     size_t ox = first % s->out_w, rest = first / s->out_w, oy = rest % s->out_h;
     size_t n = rest / s->out_h, offsets[SDX_PRODUCT_TAPS];
-    ptrdiff_t reach_h = (ptrdiff_t)((s->kernel_h - 1) * s->dilation_h);
-    ptrdiff_t reach_w = (ptrdiff_t)((s->kernel_w - 1) * s->dilation_w);
+    const size_t reach_h = (s->kernel_h - 1) * s->dilation_h, reach_w = (s->kernel_w - 1) * s->dilation_w;
+    /* Columns of the results from `inside` to `outside` have windows that begin and end in a row. */
+    const size_t inside = (s->pad_left + s->stride_w - 1) / s->stride_w;
+    const size_t room = s->in_w + s->pad_left;
+    const size_t outside = room > reach_w ? (room - reach_w - 1) / s->stride_w + 1 : 0;
     list_offsets(s, tap, taps, offsets);
-    for (size_t i = 0; i < count; i++, to += taps) {
-        ptrdiff_t top = (ptrdiff_t)(oy * s->stride_h) - (ptrdiff_t)s->pad_top;
-        ptrdiff_t left = (ptrdiff_t)(ox * s->stride_w) - (ptrdiff_t)s->pad_left;
-        if (top >= 0 && left >= 0 && top + reach_h < (ptrdiff_t)s->in_h &&
-            left + reach_w < (ptrdiff_t)s->in_w) {
-            const float *corner =
-                im->x + ((n * s->in_h + (size_t)top) * s->in_w + (size_t)left) * s->channels;
-            for (size_t t = 0; t < taps; t++) to[t] = corner + offsets[t];
-        } else {
-            fill_edge(im, n, top, left, tap, taps, to);
+    while (count) {
+        const size_t end = count < s->out_w - ox ? ox + count : s->out_w;
+        const ptrdiff_t top = (ptrdiff_t)(oy * s->stride_h) - (ptrdiff_t)s->pad_top;
+        size_t from = end, until = end;
+        if (top >= 0 && (size_t)top + reach_h < s->in_h) {
+            from = between(inside, ox, end);
+            until = between(outside, from, end);
         }
-        if (++ox < s->out_w) continue;
+        to = fill_edge(im, n, top, ox, from, tap, taps, to);
+        if (from < until) {
+            const size_t y = n * s->in_h + (size_t)top, x = from * s->stride_w - s->pad_left;
+            to = fill_inside(im->x + (y * s->in_w + x) * s->channels, s->stride_w * s->channels,
+                             until - from, offsets, taps, to);
+        }
+        to = fill_edge(im, n, top, until, end, tap, taps, to);
+        count -= end - ox;
         ox = 0;
         if (++oy < s->out_h) continue;
         oy = 0;
