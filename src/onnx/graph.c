@@ -1,5 +1,6 @@
 /* graph.c - GraphProto -> sdx_graph: inputs, initializers, nodes, outputs, declared types; the main
  * graph and every subgraph alike. */
+#include <stdio.h>
 #include <string.h>
 
 #include "onnx/loader.h"
@@ -134,6 +135,22 @@ static sdx_status read_inputs(graph_reader *g) {
                                     : SDX_STATUS_OK;
 }
 
+/* An input's default must be a value that the input could be given. */
+static sdx_status check_default(sdx_loader *loader, const sdx_value_def *value,
+                                const sdx_const *constant, uint64_t position) {
+    const sdx_type *type = &value->type;
+    bool fits = type->rank < 0 || type->rank == constant->rank;
+    for (int32_t i = 0; fits && i < type->rank; i++)
+        fits = !sdx_expr_is_const(type->dims[i]) || sdx_expr_value(type->dims[i]) == constant->dims[i];
+    if (type->kind != SDX_KIND_TENSOR || fits) return SDX_STATUS_OK;
+    char declared[200], dims[SDX_MAX_RANK * 21 + 1] = "";
+    sdx_type_text(loader->module, type, declared, sizeof declared);
+    for (int32_t i = 0, at = 0; i < constant->rank; i++)
+        at += snprintf(dims + at, sizeof dims - (size_t)at, "%s%lld", i ? "," : "", (long long)constant->dims[i]);
+    return sdx_bad(loader, position, "initializer '%s' is %s[%s], the input of that name %s",
+                   constant->name, sdx_dtype_name(constant->dtype), dims, declared);
+}
+
 static sdx_status add_initializer(graph_reader *g, const sdx_const *constant, uint64_t position) {
     sdx_loader *loader = g->loader;
     sdx_span name = {(const uint8_t *)constant->name, strlen(constant->name)};
@@ -154,9 +171,12 @@ static sdx_status add_initializer(graph_reader *g, const sdx_const *constant, ui
                        constant->name, sdx_dtype_name(constant->dtype),
                        sdx_dtype_name(value->type.dtype));
     /* Before IR 4 every initializer was listed as an input too, and none could be overridden. */
-    if (loader->module->ir_version < 4) value->constant = constant;
-    else value->fallback = constant;
-    return SDX_STATUS_OK;
+    if (loader->module->ir_version < 4) {
+        value->constant = constant;
+        return SDX_STATUS_OK;
+    }
+    value->fallback = constant;
+    return check_default(loader, value, constant, position);
 }
 
 static sdx_status read_initializers(graph_reader *g) {

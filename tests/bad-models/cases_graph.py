@@ -49,6 +49,16 @@ def initializer_of_another_type_than_input():
     return model(graph(RELU, inits=[tensor(7, [1], raw(b"\0" * 8), name="x")]))
 
 
+@case("initializer 'x' is float32[1], the input of that name float32[2,3]")
+def initializer_of_another_rank_than_input():
+    return model(graph(RELU, inits=[tensor(FLOAT, [1], raw(b"\0" * 4), name="x")]))
+
+
+@case("initializer 'x' is float32[2,2], the input of that name float32[2,3]")
+def initializer_of_another_shape_than_input():
+    return model(graph(RELU, inits=[tensor(FLOAT, [2, 2], raw(b"\0" * 16), name="x")]))
+
+
 @case("node output 'y': the name is defined twice")
 def two_nodes_make_one_value():
     return model(graph(RELU, node("Neg", ["x"], ["y"], name="m")))
