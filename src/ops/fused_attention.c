@@ -49,7 +49,7 @@ static sdx_status prepare(sdx_prep *prep) {
     for (size_t i = 0; i < p->rank && p->rank <= SDX_MAX_RANK; i++)
         if (p->perm[i] >= 0 && p->perm[i] < (int64_t)p->rank) seen |= 1ull << p->perm[i];
     if (p->rank > SDX_MAX_RANK || seen != (1ull << p->rank) - 1 ||
-        p->perm[p->rank - 1] != (int64_t)p->rank - 1) /* columns of a result are neighbours */
+        p->rank == 0 || p->perm[p->rank - 1] != (int64_t)p->rank - 1) /* columns of a result are neighbours */
         return sdx_prep_fail(prep, "perm is no order of the axes that keeps the last");
     if (p->size_count != 5 || p->rank < 3 || p->rank - 2 > FACTORS ||
         p->inner_count[0] + 1 > FACTORS || p->inner_count[1] + 1 > FACTORS || p->rank > SDX_MAX_RANK || p->shape_rank != p->rank ||
