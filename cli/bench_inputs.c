@@ -39,7 +39,11 @@ static void describe_model(bench *b, size_t index, const sdx_model *model) {
 
 bool models_describe(bench *b, int *code) {
     bool *used = calloc(b->o.dims.count + 1, sizeof *used);
-    *code = used ? EXIT_OK : out_of_memory();
+    if (!used) {
+        *code = out_of_memory();
+        return false;
+    }
+    *code = EXIT_OK;
     for (size_t i = 0; *code == EXIT_OK && i < b->o.models.count; i++) {
         const char *file = b->o.models.items[i];
         size_t index = bench_add_model(&b->r, file);

@@ -264,23 +264,24 @@ static void add_replaced(text *to, const char *from, const char *file) {
 
 /* LABEL=COMMAND, the words taken apart as a shell would, without one being started. */
 static int add_command(bench *b, programs *all, const char *given, size_t model) {
-    const char *equals = strchr(given, '=');
+    const size_t label = strcspn(given, "="); /* there is one: arguments were checked */
+    const char *words = given + label + 1;
     char name[100];
     text line = {0};
-    snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - given) : 0, given);
+    snprintf(name, sizeof name, "%.*s", (int)label, given);
     program *p = add_program(b, all, model, BENCH_NONE, name);
     const char *file = model == BENCH_NONE ? NULL : b->r.models[model].file;
     if (file && strchr(file, '\'')) {
         complain("--command %s: the name of %s has a quote in it", name, file);
         return EXIT_USAGE;
     }
-    add_replaced(&line, equals + 1, file);
+    add_replaced(&line, words, file);
     if (!p || !line.data) return out_of_memory();
     int code = wordexp(line.data, &p->words, WRDE_NOCMD);
     text_free(&line);
     p->has_words = code == 0;
     if (code != 0 || p->words.we_wordc == 0) {
-        complain("--command %s: '%s' is not a plain command", name, equals + 1);
+        complain("--command %s: '%s' is not a plain command", name, words);
         return EXIT_USAGE;
     }
     p->command = p->words.we_wordv;

@@ -14,8 +14,6 @@
 
 #include "plan.h"
 
-extern char **environ;
-
 #define LARGEST_ANSWER ((size_t)1 << 30) /* bytes */
 
 typedef struct child {

@@ -188,9 +188,9 @@ static void do_load(session *s, char **fields, size_t count) {
     if (s->counts_heap)
         to.model.allocator = to.program.allocator = to.context.allocator = &s->counting;
     s->program_options = to.program;
-    long long start = now_ns(), imported = start;
+    long long start = now_ns();
     bool good = sdx_model_load_file(fields[1], &to.model, &s->model, &error) == SDX_STATUS_OK;
-    imported = now_ns();
+    long long imported = now_ns();
     if (!to.import_only)
         good = good &&
                sdx_program_create(s->model, &to.program, &s->program, &error) == SDX_STATUS_OK &&
@@ -222,9 +222,10 @@ static size_t find_input(const session *s, const char *name) {
 static input_set *find_set(session *s, const char *key, bool make) {
     for (size_t i = 0; i < s->set_count; i++)
         if (strcmp(s->sets[i].key, key) == 0) return &s->sets[i];
-    if (!make || s->set_count == MAX_SETS || strlen(key) >= sizeof s->sets->key) return NULL;
+    const size_t size = strlen(key) + 1;
+    if (!make || s->set_count == MAX_SETS || size > sizeof s->sets->key) return NULL;
     input_set *set = &s->sets[s->set_count++];
-    strcpy(set->key, key);
+    memcpy(set->key, key, size);
     return set;
 }
 

@@ -149,9 +149,14 @@ static size_t linear_ticks(const axis *a, double *ticks) {
         double lead = step / pow(10, floor(log10(step) + 1e-9));
         step *= lead < 1.5 ? 2 : lead < 3 ? 2.5 : 2;
     }
+    /* Not a count of doubles: one that is large enough stays the same when 1 is added. */
+    const double first = ceil(a->low / step - 1e-9);
     size_t count = 0;
-    for (double n = ceil(a->low / step - 1e-9); n * step <= a->high * (1 + 1e-12); n++)
-        if (count < AXIS_MAX_TICKS) ticks[count++] = n * step + 0.0; /* no -0 */
+    for (; count < AXIS_MAX_TICKS; count++) {
+        const double at = (first + (double)count) * step;
+        if (!(at <= a->high * (1 + 1e-12))) break;
+        ticks[count] = at + 0.0; /* no -0 */
+    }
     return count;
 }
 

@@ -251,17 +251,16 @@ void bench_drop_empty(bench_results *r, size_t first) {
         free_case(&r->cases[i]);
         memmove(&r->cases[i], &r->cases[i + 1], (r->case_count - i - 1) * sizeof *r->cases);
         r->case_count--;
-        size_t kept = 0;
-        for (size_t w = 0; w < r->warning_count; w++) {
-            bench_warning warning = r->warnings[w];
-            if (warning.of == i) {
-                free_text(warning.text);
-                continue;
+        for (size_t w = r->warning_count; w-- > 0;) {
+            bench_warning *warning = &r->warnings[w];
+            if (warning->of == i) {
+                free_text(warning->text);
+                memmove(warning, warning + 1, (r->warning_count - w - 1) * sizeof *warning);
+                r->warning_count--;
+            } else if (warning->of != BENCH_NONE && warning->of > i) {
+                warning->of--;
             }
-            if (warning.of != BENCH_NONE && warning.of > i) warning.of--;
-            r->warnings[kept++] = warning;
         }
-        r->warning_count = kept;
     }
 }
 

@@ -30,7 +30,7 @@ double statistics_percentile(const double *sorted, size_t count, double share) {
     if (count == 0) return NAN;
     double place = share * (double)(count - 1);
     size_t below = (size_t)place;
-    if (below + 1 >= count) return sorted[count - 1];
+    if (below >= count - 1) return sorted[count - 1];
     double part = place - (double)below;
     return sorted[below] + (sorted[below + 1] - sorted[below]) * part;
 }

@@ -32,7 +32,7 @@ TARGET static void absorb(uint32_t state[5], const uint8_t *data, size_t count) 
     __m128i e = _mm_set_epi32((int)state[4], 0, 0, 0);
     for (; count; count--, data += 64) {
         const __m128i abcd_start = abcd;
-        __m128i before = abcd, w[4];
+        __m128i before, w[4]; /* FOUR(0) sets what the next ones read */
         for (int i = 0; i < 4; i++)
             w[i] = _mm_shuffle_epi8(
                 _mm_loadu_si128((const __m128i *)(const void *)(data + 16 * i)), reverse);

@@ -79,9 +79,9 @@ static bool known_ints(const sdx_slicing *s, const sdx_node *node, uint32_t inpu
     if (c->dtype != SDX_DTYPE_INT64 && c->dtype != SDX_DTYPE_INT32) return false;
     int64_t wide[MOST_INTS];
     int32_t narrow[MOST_INTS];
-    sdx_const_decode(c, c->dtype == SDX_DTYPE_INT64 ? (void *)wide : (void *)narrow);
-    for (size_t i = 0; i < c->count; i++)
-        out[i] = c->dtype == SDX_DTYPE_INT64 ? wide[i] : narrow[i];
+    const bool is_wide = c->dtype == SDX_DTYPE_INT64;
+    sdx_const_decode(c, is_wide ? (void *)wide : (void *)narrow);
+    for (size_t i = 0; i < c->count; i++) out[i] = is_wide ? wide[i] : narrow[i];
     *count = c->count;
     return true;
 }

@@ -102,7 +102,7 @@ static sdx_status read_pam_header(pnm_reader *r) {
 /* All samples as bytes must be there; of text at least a digit each. */
 static sdx_status check_length(const pnm_reader *r) {
     const size_t sample = r->maximum > 255 ? 2 : 1;
-    size_t row, need;
+    size_t row, need = 0;
     const bool fits = sdx_size_mul(r->width, r->depth * sample, &row) &&
                       sdx_size_mul(r->bits && !r->text ? (row + 7) / 8 : row, r->height, &need);
     if (r->text && sample == 2) need /= 2;

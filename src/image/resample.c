@@ -106,10 +106,11 @@ static void shrink_row(const side *across, const uint8_t *from, size_t channels,
                 sum[1] += pixel[1] * weights[i];
                 sum[2] += pixel[2] * weights[i];
             }
+            for (size_t c = 0; c < 3; c++) *to++ = to_byte(sum[c]);
         } else {
             for (uint32_t i = 0; i < w.count; i++) sum[0] += pixel[i] * weights[i];
+            *to++ = to_byte(sum[0]);
         }
-        for (size_t c = 0; c < channels; c++) *to++ = to_byte(sum[c]);
     }
 }
 

@@ -27,7 +27,8 @@ static double products_cost(double products, double weights) {
 
 /* Points of a row of tiles: those at the end have two more than results, like all. */
 static double points_of(size_t results, size_t tile) {
-    return (double)(results + 2 * ((results + tile - 1) / tile));
+    size_t tiles = (results + tile - 1) / tile;
+    return (double)(results + 2 * tiles);
 }
 
 static double winograd_cost(const sdx_conv_shape *s, size_t tile) {
@@ -51,12 +52,13 @@ double sdx_conv_cost(const sdx_conv_shape *s, sdx_conv_way way) {
 }
 
 sdx_conv_way sdx_conv_choose(const sdx_conv_shape *s, size_t tile) {
+    size_t channels = s->channels / s->groups, maps = s->maps / s->groups;
     if (is_depthwise(s)) return SDX_CONV_DEPTHWISE;
     if (s->groups == 1 && s->dilation_w == 1 && s->channels <= 4 && s->kernel_w > 1)
         return SDX_CONV_ROWS;
     bool fits = s->kernel_h == 3 && s->kernel_w == 3 && s->stride_h == 1 && s->stride_w == 1 &&
                 s->dilation_h == 1 && s->dilation_w == 1 && s->out_h && s->out_w &&
-                s->channels / s->groups >= 16 && s->maps / s->groups >= 16;
+                channels >= 16 && maps >= 16;
     if (!fits) return SDX_CONV_TILES;
     sdx_conv_way best = SDX_CONV_TILES;
     if (tile >= 2 && winograd_cost(s, 2) < tiles_cost(s)) best = SDX_CONV_WINOGRAD_2;

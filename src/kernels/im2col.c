@@ -145,8 +145,12 @@ DEFINE_ROW(bits_8, row_8)
 void sdx_im2col(const sdx_window *w, size_t size, const void *image, size_t row, size_t rows,
                 size_t column, size_t columns, void *to, size_t ld) {
     size_t plane = row / w->kernel_count, tap = row % w->kernel_count;
+    if (!image) { /* it has no elements: all there is is padding */
+        for (size_t r = 0; r < rows; r++) memset((char *)to + r * ld * size, 0, columns * size);
+        return;
+    }
     for (size_t r = 0; r < rows; r++) {
-        const char *from = image ? (const char *)image + plane * w->in_count * size : NULL;
+        const char *from = (const char *)image + plane * w->in_count * size;
         char *out = (char *)to + r * ld * size;
         switch (size) {
         case 1: row_1(w, tap, (const void *)from, column, columns, (void *)out); break;

@@ -93,8 +93,9 @@ void sdx_matrix_scale(size_t depth, size_t columns, const void *factors, float *
         const bool half = sdx_panel_half(&panels, p);
         const size_t whole = (sdx_panel_vectors(&panels, p) - half) * panels.lanes;
         const size_t used = all < whole ? all : whole;
-        for (size_t k = 0; k < depth; k += 1 + half) {
-            for (size_t r = 0; r <= half; r++, packed += whole)
+        const size_t rows = half ? 2 : 1; /* of the depth at a time */
+        for (size_t k = 0; k < depth; k += rows) {
+            for (size_t r = 0; r < rows; r++, packed += whole)
                 for (size_t n = 0; n < used; n++) packed[n] *= sdx_float_at(factors, first + n);
             if (!half) continue;
             for (size_t n = 0; n < 2 * (all - whole); n++)

@@ -195,7 +195,8 @@ static void products(void *arg, size_t begin, size_t end) {
     size_t matrix = group_matrix(s, &w->panels), depth = s->channels / s->groups;
     size_t filled = SIZE_MAX, panels = s->groups * w->panels.count;
     for (size_t item = begin; item < end; item++) {
-        size_t point = item / panels, group = item % panels / w->panels.count;
+        size_t point = item / panels;
+        size_t group = item % panels / w->panels.count; /* NOLINT(clang-analyzer-core.DivideZero): with items there are panels */
         size_t panel = item % w->panels.count;
         size_t count = w->counts[w->kinds[point]];
         for (size_t t = 0; filled != point && t < count; t++)

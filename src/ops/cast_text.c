@@ -47,7 +47,7 @@ static size_t float_text(sdx_dtype dtype, double value, char out[TEXT_SIZE]) {
     if (value != value) return (size_t)snprintf(out, TEXT_SIZE, "NaN");
     const char *sign = signbit(value) ? "-" : "";
     if (isinf(value)) return (size_t)snprintf(out, TEXT_SIZE, "%sINF", sign);
-    char digits[MOST_DIGITS];
+    char digits[MOST_DIGITS] = "0";
     int point;
     const int count = (int)shortest_digits(dtype, fabs(value), digits, &point);
     if (value == 0) point = 1;

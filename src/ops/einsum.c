@@ -254,7 +254,7 @@ static sdx_status einsum_infer(sdx_infer *inf) {
     const sdx_einsum_params *params = inf->params;
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
     inf->scratch = SDX_EXPR_UNKNOWN;
-    sdx_labels terms[SDX_EINSUM_TERMS], output;
+    sdx_labels terms[SDX_EINSUM_TERMS] = {0}, output = {0};
     sdx_expr sizes[SDX_EINSUM_LABELS], dims[SDX_MAX_RANK];
     bool known, set[SDX_EINSUM_LABELS] = {false};
     SDX_TRY(expand_terms(inf, terms, &output, &known));

@@ -49,7 +49,7 @@ static sdx_status prepare(sdx_prep *prep) {
     for (size_t i = 0; i < p->rank && p->rank <= SDX_MAX_RANK; i++)
         if (p->perm[i] >= 0 && p->perm[i] < (int64_t)p->rank) seen |= 1ull << p->perm[i];
     if (p->rank > SDX_MAX_RANK || seen != (1ull << p->rank) - 1 ||
-        p->perm[p->rank - 1] != (int64_t)p->rank - 1) /* columns of a result are neighbours */
+        p->rank == 0 || p->perm[p->rank - 1] != (int64_t)p->rank - 1) /* columns of a result are neighbours */
         return sdx_prep_fail(prep, "perm is no order of the axes that keeps the last");
     if (p->size_count != 5 || p->rank < 3 || p->rank - 2 > FACTORS ||
         p->inner_count[0] + 1 > FACTORS || p->inner_count[1] + 1 > FACTORS || p->rank > SDX_MAX_RANK || p->shape_rank != p->rank ||
@@ -254,7 +254,8 @@ static void run_slots(void *arg, size_t begin, size_t end) {
 /* What the parts of a job say of one another. */
 static bool job_fits(const sdx_call *call, const job *j) {
     const params *p = call->params;
-    bool fits = j->q.columns == j->k.rows && j->k.columns == j->v.rows &&
+    bool fits = j->heads > 0 && j->q.rows > 0 && /* as a result with elements has them */
+                j->q.columns == j->k.rows && j->k.columns == j->v.rows &&
                 j->q.rows == j->y.rows && j->v.columns == j->y.columns;
     for (uint32_t m = 0; fits && m < j->mask_count; m++)
         fits = sdx_in(call, 3 + m)->rank >= 2 &&
@@ -286,16 +287,17 @@ static sdx_status run(sdx_call *call) {
     if (!job_fits(call, &j)) return sdx_call_fail(call, "queries, keys, values and masks do not fit");
     /* As few chunks of queries as give every thread something to do. */
     const size_t threads = sdx_pool_threads(call->host->pool);
-    size_t most = (j.q.rows + CHUNK - 1) / CHUNK, wanted = (2 * threads + j.heads - 1) / j.heads;
-    if (wanted > most || threads == 1) wanted = threads == 1 ? 1 : most;
-    j.chunk = ((j.q.rows + wanted - 1) / wanted + ROWS - 1) / ROWS * ROWS;
-    j.chunks = (j.q.rows + j.chunk - 1) / j.chunk;
+    const size_t most = (j.q.rows - 1) / CHUNK + 1;
+    size_t wanted = threads == 1 ? 1 : (2 * threads - 1) / j.heads + 1;
+    if (wanted > 1 && wanted > most) wanted = most;
+    j.chunk = ((j.q.rows - 1) / wanted / ROWS + 1) * ROWS;
+    j.chunks = (j.q.rows - 1) / j.chunk + 1;
     const size_t keys = j.k.columns, size = j.k.rows;
     j.slot_floats = round_up(keys) * size + round_up(j.v.columns) * keys +
                     ROWS * (round_up(keys) + round_up(size)) + 64;
     j.slot_floats = j.slot_floats / 16 * 16;
     j.slots = threads < SLOTS ? threads : SLOTS;
-    if (j.slots > j.heads * j.chunks) j.slots = j.heads * j.chunks;
+    if (j.slots > 1 && j.slots > j.heads * j.chunks) j.slots = j.heads * j.chunks;
     if (call->scratch_bytes / sizeof(float) / j.slots < j.slot_floats)
         return sdx_call_fail(call, "sizes are not those of what is attended to");
     sdx_call_parallel(call, j.slots, 1, run_slots, &j);

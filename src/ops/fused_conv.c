@@ -187,8 +187,8 @@ static void describe(const sdx_call *call, sdx_work *work) {
     const sdx_conv_shape *s = &ready->shape;
     snprintf(work->way, sizeof work->way, "%s, %s", sdx_conv_way_name(ready->way),
              sdx_kernels_get()->isa);
-    work->flops = 2.0 * (double)sdx_out(call, 0)->count *
-                  (double)(s->channels / s->groups * s->kernel_h * s->kernel_w);
+    const size_t products = s->channels / s->groups * s->kernel_h * s->kernel_w;
+    work->flops = 2.0 * (double)sdx_out(call, 0)->count * (double)products;
 }
 
 const sdx_op_def sdx_op_fused_conv = {

@@ -105,8 +105,8 @@ static void describe(const sdx_call *call, sdx_work *work) {
     const packed *ready = call->packed;
     const sdx_conv_transpose *s = &ready->shape;
     snprintf(work->way, sizeof work->way, "tiles, %s", sdx_kernels_get()->isa);
-    work->flops = 2.0 * (double)sdx_in(call, 0)->count *
-                  (double)(s->maps / s->groups * s->kernel_h * s->kernel_w);
+    const size_t products = s->maps / s->groups * s->kernel_h * s->kernel_w;
+    work->flops = 2.0 * (double)sdx_in(call, 0)->count * (double)products;
 }
 
 const sdx_op_def sdx_op_fused_conv_transpose = {

@@ -89,9 +89,9 @@ static sdx_status run(sdx_call *call) {
 
 static void describe(const sdx_call *call, sdx_work *work) {
     const sdx_mlp *mlp = call->packed;
-    double rows = (double)(sdx_out(call, 0)->count / mlp->columns);
+    const size_t rows = sdx_out(call, 0)->count / mlp->columns;
     snprintf(work->way, sizeof work->way, "panels in blocks of rows, %s", sdx_kernels_get()->isa);
-    work->flops = 2.0 * rows * (double)mlp->hidden * (double)(mlp->depth + mlp->columns);
+    work->flops = 2.0 * (double)rows * (double)mlp->hidden * (double)(mlp->depth + mlp->columns);
 }
 
 const sdx_op_def sdx_op_fused_mlp = {

@@ -152,7 +152,7 @@ static void c_rows(void *arg, size_t begin, size_t end) {
                 c = job->row;
             }
         }
-        if (job->copy)
+        if (c != NULL && job->copy)
             copy_row(job->size, y, c, step, job->n);
         else
             scale_row(job->dtype, y, c, step, job->n, job->alpha, job->beta);

@@ -224,10 +224,10 @@ static void read_places(const job *j, const places *list, size_t n, size_t first
 /* Output places [begin, end), counted over all images. */
 static void places_body(void *arg, size_t begin, size_t end) {
     const job *j = arg;
-    int64_t offsets[ON_STACK];
-    double weights[ON_STACK], grid[PLACES];
+    int64_t offsets[ON_STACK] = {0};
+    double weights[ON_STACK] = {0}, grid[PLACES];
     places list = {offsets, weights};
-    if (j->memory) list = (places){j->memory, (double *)((int64_t *)j->memory + j->entries)};
+    if (j->memory) list = (places){j->memory, (void *)((int64_t *)j->memory + j->entries)};
     size_t axes = (size_t)j->axes, most = j->memory ? 1 : ON_STACK / j->entries;
     if (most > PLACES / axes) most = PLACES / axes;
     for (size_t at = begin, count; at < end; at += count) {

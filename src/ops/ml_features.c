@@ -93,7 +93,7 @@ static sdx_status extract_run(sdx_call *call) {
         if (job.index[i] < 0 || (uint64_t)job.index[i] >= job.features)
             return sdx_call_fail(call, "index %zu is %lld; there are %zu features", i,
                                  (long long)job.index[i], job.features);
-    if (z->count)
+    if (z->count && y->count)
         sdx_call_parallel(call, z->count / job.picked, sdx_ml_grain(job.picked), extract_rows,
                           &job);
     return SDX_STATUS_OK;

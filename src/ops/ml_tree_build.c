@@ -95,14 +95,15 @@ static sdx_status fill_nodes(const building *b, sdx_forest *out) {
     const sdx_tree_source *source = b->source;
     out->node_count = b->placed;
     out->mode = SDX_TREE_MIXED;
-    if (source->wide) out->nodes64 = sdx_prep_array(b->prep, b->placed, sizeof *out->nodes64);
+    const bool wide = source->wide;
+    if (wide) out->nodes64 = sdx_prep_array(b->prep, b->placed, sizeof *out->nodes64);
     else out->nodes32 = sdx_prep_array(b->prep, b->placed, sizeof *out->nodes32);
-    if (!out->nodes32 && !out->nodes64) return SDX_STATUS_NO_MEMORY;
+    if (wide ? !out->nodes64 : !out->nodes32) return SDX_STATUS_NO_MEMORY;
     bool first = true;
     for (size_t s = 0; s < source->step_count; s++) {
         const sdx_tree_step *step = &source->steps[s];
         if (b->mark[s] == MARK_NEW) continue; /* no tree reaches it */
-        if (source->wide) FILL_NODE(out->nodes64, double);
+        if (wide) FILL_NODE(out->nodes64, double);
         else FILL_NODE(out->nodes32, float);
         if (first) out->mode = (sdx_tree_mode)step->mode;
         else if (out->mode != (sdx_tree_mode)step->mode) out->mode = SDX_TREE_MIXED;

@@ -62,7 +62,7 @@ static sdx_status has_infer(sdx_infer *inf) {
     sdx_infer_set_dtype(inf, 0, SDX_DTYPE_BOOL);
     /* Known from the type, unless that is an optional (or not known, if given at all). */
     if (!given || (kind != SDX_KIND_OPTIONAL && kind != SDX_KIND_NONE)) {
-        const sdx_expr answer = sdx_expr_const(given);
+        const sdx_expr answer = sdx_expr_const(given ? 1 : 0);
         sdx_infer_set_contents(inf, 0, &answer, 1);
     }
     return sdx_infer_set_shape(inf, 0, 0, NULL);

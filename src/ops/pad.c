@@ -146,14 +146,14 @@ static sdx_status pad_body(sdx_call *call, pad_job *job, const int64_t *before) 
     job->unit = sdx_dtype_size(in->dtype);
     job->from = in->data;
     job->to = out->data;
+    const size_t bytes = out->count * job->unit;
     SDX_TRY(pad_axes(call, job, before));
     if (job->rank == 0) {
-        sdx_move_bytes(in->data, out->data, out->count * job->unit, call->host->pool);
+        sdx_move_bytes(in->data, out->data, bytes, call->host->pool);
         return SDX_STATUS_OK;
     }
     for (int32_t i = 0; i + 1 < job->rank; ++i) rows *= (size_t)job->axes[i].out;
-    const size_t row = (size_t)job->axes[job->rank - 1].out * job->block * job->unit;
-    sdx_call_parallel(call, rows, 1 + ROW_BYTES / row, pad_rows, job);
+    sdx_call_parallel(call, rows, 1 + ROW_BYTES / (bytes / rows), pad_rows, job);
     return SDX_STATUS_OK;
 }
 
@@ -380,7 +380,7 @@ static sdx_status center_infer(sdx_infer *inf) {
 static sdx_status center_run(sdx_call *call) {
     const sdx_tensor *in = sdx_in(call, 0);
     const sdx_tensor *out = sdx_out(call, 0);
-    int64_t before[SDX_MAX_RANK];
+    int64_t before[SDX_MAX_RANK] = {0};
     pad_job job = {.mode = PAD_CONSTANT};
     for (int32_t i = 0; i < in->rank; ++i) before[i] = (out->dims[i] - in->dims[i]) / 2;
     sdx_move_zero(in->dtype, job.value);

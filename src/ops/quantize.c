@@ -184,7 +184,8 @@ static uint8_t *element(const sdx_tensor *tensor, size_t at) {
 static void bounds(sdx_dtype dtype, float *least, float *most) {
     const bool is_signed = sdx_dtypes_has(SDX_T_SIGNED | SDX_T(INT4) | SDX_T(INT2), dtype);
     const unsigned values = 1u << sdx_dtype_file_bits(dtype); /* at most 16 bits */
-    *least = is_signed ? -(float)(values / 2) : 0;
+    const unsigned below = values / 2;
+    *least = is_signed ? -(float)below : 0;
     *most = *least + (float)(values - 1);
 }
 
@@ -411,7 +412,7 @@ static sdx_status dynamic_run(sdx_call *call) {
     uint8_t zero = (uint8_t)quantize_one(-least / scale, 0, 0, 255);
     if (scale_out) *(float *)scale_out->data = scale;
     if (zero_out) *(uint8_t *)zero_out->data = zero;
-    if (!y || y->count == 0) return SDX_STATUS_OK;
+    if (!y || x->count == 0) return SDX_STATUS_OK;
     const sdx_tensor scales = {.dtype = SDX_DTYPE_FLOAT32, .count = 1, .data = &scale};
     const sdx_tensor zeros = {.dtype = SDX_DTYPE_UINT8, .count = 1, .data = &zero};
     quant_job job = {.params = &per_tensor,

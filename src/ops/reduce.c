@@ -427,7 +427,7 @@ static sdx_status reduce_run(sdx_call *call) {
     const sdx_tensor *in = sdx_in(call, 0);
     sdx_tensor *out = sdx_out(call, 0);
     if (out->count == 0) return SDX_STATUS_OK;
-    bool reduced[SDX_MAX_RANK];
+    bool reduced[SDX_MAX_RANK] = {false};
     SDX_TRY(run_axes(call, in, reduced));
     reduce_job job = {.kind = kind, .dtype = in->dtype, .in = in->data, .out = out->data};
     /* A uint64 is folded by its bits, where the top one is no sign. */

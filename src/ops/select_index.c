@@ -146,7 +146,7 @@ static sdx_status compress_infer(sdx_infer *inf) {
     const compress_params *p = inf->params;
     const int32_t rank = sdx_infer_rank(inf, 0);
     const sdx_tensor *condition = sdx_infer_tensor(inf, 1);
-    sdx_expr dims[SDX_MAX_RANK], length = SDX_EXPR_UNKNOWN;
+    sdx_expr dims[SDX_MAX_RANK], length;
     int32_t axis = 0;
     sdx_infer_set_dtype(inf, 0, sdx_infer_dtype(inf, 0));
     SDX_TRY(sdx_infer_require_min_rank(inf, 0, 1));

@@ -79,7 +79,7 @@ static void save_type(sdx_saver *s, const sdx_type *type) {
     sdx_sink *out = &s->graph;
     sdx_put_number(out, type->kind);
     sdx_put_number(out, type->dtype);
-    sdx_put_number(out, (uint64_t)(type->rank + 1));
+    sdx_put_number(out, (uint64_t)((int64_t)type->rank + 1));
     for (int32_t i = 0; i < type->rank; i++) sdx_save_expr(s, out, type->dims[i]);
     sdx_put_number(out, type->inner != NULL);
     if (type->inner) save_type(s, type->inner);

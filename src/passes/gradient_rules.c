@@ -185,8 +185,8 @@ static bool operand(sdx_gradient *g, const sdx_node *node, char *word, sdx_dtype
 sdx_id sdx_gradient_formula(sdx_gradient *g, const sdx_node *node, const char *text) {
     sdx_build *b = sdx_gradient_build(g);
     sdx_dtype dtype = sdx_build_dtype(b, sdx_gradient_of(g, node, 0));
-    sdx_id stack[MAX_STACK];
-    uint32_t depth = 0;
+    sdx_id stack[1 + MAX_STACK] = {SDX_NONE}; /* below all: what no word at all stands for */
+    uint32_t top = 0;
     while (*text && b->status == SDX_STATUS_OK) {
         char word[MAX_WORD];
         size_t size = strcspn(text, " ");
@@ -194,16 +194,16 @@ sdx_id sdx_gradient_formula(sdx_gradient *g, const sdx_node *node, const char *t
         word[size] = 0;
         text += size + (text[size] == ' ');
         if (strcmp(word, "dup") == 0) {
-            stack[depth] = stack[depth - 1];
-            depth++;
-        } else if (operand(g, node, word, dtype, &stack[depth])) {
-            depth++;
+            stack[top + 1] = stack[top];
+            top++;
+        } else if (operand(g, node, word, dtype, &stack[top + 1])) {
+            top++;
         } else {
             const sdx_op *op = sdx_op_find("", word, SDX_BUILD_OPSET);
-            depth -= op->def->min_in;
-            stack[depth] = sdx_emit(b, op->name, NULL, 0, &stack[depth], op->def->min_in);
-            depth++;
+            top -= op->def->min_in;
+            stack[top + 1] = sdx_emit(b, op->name, NULL, 0, &stack[top + 1], op->def->min_in);
+            top++;
         }
     }
-    return b->status == SDX_STATUS_OK ? stack[0] : SDX_NONE;
+    return b->status == SDX_STATUS_OK ? stack[top] : SDX_NONE;
 }

@@ -166,8 +166,8 @@ static sdx_status read_number(const sdx_csv_reader *r, field f, sdx_csv_column c
 
 static sdx_status read_time(const sdx_csv_reader *r, field f, sdx_csv_column column, int64_t *out,
                             sdx_error *error) {
-    uint64_t value;
-    bool negative;
+    uint64_t value = 0;
+    bool negative = false;
     SDX_TRY(read_number(r, f, column, true, &value, &negative, error));
     if (value >= INT64_MAX) /* one less than could be: `end` adds 1 */
         return fail_line(r, error, "%s is %.*s, which is too large", names[column], shown(f),

@@ -64,11 +64,12 @@ static void *make_stretches(const sdx_plan_task *task, stretches *t, size_t *byt
     uint64_t total = 0, entries = 0;
     *t = (stretches){0};
     *bytes = 0;
+    if (task->count < MANY_ITEMS) return NULL;
     for (uint32_t i = 0; i < task->count; i++)
         total += task->items[i].end - task->items[i].begin;
     uint32_t width = 1 + (uint32_t)(total / task->count); /* an item covers about two */
     uint32_t count = task->section_count / width + 1;
-    if (task->count < MANY_ITEMS || count <= MOST_ROWS) return NULL;
+    if (count <= MOST_ROWS) return NULL;
     for (uint32_t i = 0; i < task->count; i++)
         entries += (task->items[i].end - 1) / width - task->items[i].begin / width + 1;
     *bytes = (size_t)entries * 2 * sizeof(placed) + ((size_t)count + 1) * 2 * sizeof(uint32_t);

@@ -156,6 +156,9 @@ static bool advance(beam *b, uint32_t side) {
 static bool make_beam(beam *b) {
     const sdx_schedule_problem *p = b->s->problem;
     sdx_arena *memory = &b->memory;
+    /* About as much work as the search that was given up. */
+    uint64_t width = b->s->max_nodes / (4 * (uint64_t)b->count);
+    b->width = width < 4 ? 4 : width > WIDEST ? WIDEST : (uint32_t)width;
     bool *touched = sdx_arena_array(memory, (size_t)p->piece_count + 1, sizeof *touched);
     b->pieces = sdx_arena_array(memory, (size_t)p->piece_count + 1, sizeof(uint32_t));
     if (!touched || !b->pieces) return false;
@@ -167,9 +170,6 @@ static bool make_beam(beam *b) {
     for (uint32_t i = 0; i < p->piece_count; i++)
         if (touched[i]) b->pieces[b->piece_count++] = i;
     b->row = b->count + b->piece_count;
-    /* About as much work as the search that was given up. */
-    uint64_t width = b->s->max_nodes / (4 * (uint64_t)b->count);
-    b->width = width < 4 ? 4 : width > WIDEST ? WIDEST : (uint32_t)width;
     for (int side = 0; side < 2; side++) {
         b->tables[side] = sdx_arena_array(memory, (size_t)b->width * b->row, sizeof(uint32_t));
         b->live[side] = sdx_arena_array(memory, b->width, sizeof(size_t));

@@ -315,6 +315,12 @@ static void attention(void **state) {
         {"sizes 2", 1, "sizes are not those of what is attended to"},
         {NULL, 0, NULL}};
     check(&node, mistakes);
+    one_node bare = node;
+    bare.attributes[3].count = 0; /* an order of no axes */
+    expect(&bare, &(mistake){NULL, 0, "perm is no order"});
+    bare.attributes[3] = bare.attributes[5]; /* none at all */
+    bare.attributes[5] = (attribute){0};
+    expect(&bare, &(mistake){NULL, 0, "perm is no order"});
     /* Twelve factors are as many as there can be. */
     for (int64_t factors = 4; factors <= 13; factors++) {
         one_node many = node;
