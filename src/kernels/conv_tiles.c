@@ -43,17 +43,24 @@ static void list_offsets(const sdx_conv_shape *s, size_t tap, size_t taps, size_
     }
 }
 
-/* Pixels side by side whose windows lie inside, the first one's from `corner` on, `step` floats apart. */
+/* Pixels side by side whose windows lie inside, the first one's from `corner` on, `step` floats apart. The usual
+ * numbers of taps have loops of their own: tiles of few terms take little longer than a list of their pixels. */
+static inline __attribute__((always_inline)) void fill_taps(const float *corner, size_t step, size_t count,
+                                                            const size_t *offsets, const size_t taps,
+                                                            const float **to) {
+    for (size_t i = 0; i < count; i++, corner += step, to += taps)
+        for (size_t t = 0; t < taps; t++) to[t] = corner + offsets[t];
+}
+
 static const float **fill_inside(const float *corner, size_t step, size_t count,
                                  const size_t *offsets, size_t taps, const float **to) {
-    if (taps == 1) {
-        corner += offsets[0];
-        for (size_t i = 0; i < count; i++) to[i] = corner + i * step;
-        return to + count;
+    switch (taps) {
+    case 1: fill_taps(corner, step, count, offsets, 1, to); break;
+    case 3: fill_taps(corner, step, count, offsets, 3, to); break;
+    case 9: fill_taps(corner, step, count, offsets, 9, to); break;
+    default: fill_taps(corner, step, count, offsets, taps, to);
     }
-    for (size_t i = 0; i < count; i++, corner += step)
-        for (size_t t = 0; t < taps; t++) *to++ = corner + offsets[t];
-    return to;
+    return to + count * taps;
 }
 
 static size_t between(size_t x, size_t low, size_t high) {
@@ -179,14 +186,13 @@ static void fill_runs(const sdx_product *product, size_t first, size_t count, si
                       size_t taps, const float **to) {
     const padding *p = product->user;
     const sdx_conv_shape *s = p->shape;
-    size_t row = padded_w(s) * s->channels, ox = first % s->out_w, oy = first / s->out_w;
-    for (size_t i = 0; i < count; i++) {
-        const float *at =
-            p->to + (oy * s->stride_h + tap * s->dilation_h) * row + ox * s->stride_w * s->channels;
-        for (size_t t = 0; t < taps; t++, at += s->dilation_h * row) *to++ = at;
-        if (++ox < s->out_w) continue;
-        ox = 0;
-        oy++;
+    const size_t row = padded_w(s) * s->channels, step = s->stride_w * s->channels;
+    size_t ox = first % s->out_w, oy = first / s->out_w, offsets[SDX_PRODUCT_TAPS];
+    for (size_t t = 0; t < taps; t++) offsets[t] = t * s->dilation_h * row;
+    for (size_t run; count; count -= run, ox = 0, oy++) {
+        run = count < s->out_w - ox ? count : s->out_w - ox;
+        to = fill_inside(p->to + (oy * s->stride_h + tap * s->dilation_h) * row + ox * step, step, run,
+                         offsets, taps, to);
     }
 }
 
