@@ -27,7 +27,7 @@ OVER = 0.5               # that a command may take longer: it loads, makes the p
 AT_ONCE = 1.0            # for what stops without a limit of time
 HANG = 30
 TIME_IS_UP = "longer than the limit max_time_ms"
-SANITIZED = 8            # times longer with sanitizers, and no look at the memory
+SLOW = 8                 # times longer with sanitizers or counters, and no look at the memory
 COMMANDS = {
     "run": ["run"],
     "inspect": ["inspect", "--stage", "shape"],
@@ -61,7 +61,7 @@ class Suite:
     def __init__(self, binary, folder, verbose, seconds):
         self.binary, self.folder, self.verbose, self.seconds = binary, folder, verbose, seconds
         with open(binary, "rb") as file:
-            self.sanitized = re.search(b"__[am]san_init|__ubsan_handle", file.read()) is not None
+            self.slow = re.search(b"__[am]san_init|__ubsan_handle|__gcov_", file.read()) is not None
         self.failures = self.count = self.skipped = 0
         self.slowest = self.largest = 0
 
@@ -102,9 +102,9 @@ class Suite:
             return f"was stopped by something else than {says}"
         if code != 0 and not re.search(r"\d", text.rpartition(".onnx: ")[2]):
             return "does not say how much"
-        if took > seconds * (SANITIZED if self.sanitized else 1):
+        if took > seconds * (SLOW if self.slow else 1):
             return f"took {took:.2f} s, {seconds:.1f} are allowed"
-        if memory and resident > memory and not self.sanitized:
+        if memory and resident > memory and not self.slow:
             return f"took {resident >> 20} MB, {memory >> 20} are allowed"
         return ""
 
@@ -120,7 +120,7 @@ class Suite:
             if command == "pack":
                 words += ["-o", os.path.join(self.folder, "out.sdx")]
             names = [f"({op})" for op in bomb["ops"]]
-            if timed and (command != "run" or self.sanitized):
+            if timed and (command != "run" or self.slow):
                 names = [] # the clock may run out before the node's turn
             may_finish = bomb["finishes"] if command == "run" else bomb["stops"] != "load"
             limits = ["--max-memory", str(AMPLE if timed else MEMORY), "--max-time", str(self.seconds)]
