@@ -130,6 +130,9 @@ static sdx_status create(const sdx_model *model, const sdx_program_options *opti
     sdx_status status = set_strategy(program, given.strategy, error);
     if (status == SDX_STATUS_OK) status = make_module(program, &given, error);
     if (status == SDX_STATUS_OK) status = run_lowering(program, error);
+    /* A size that is unknown for want of memory would be another program. */
+    if (status == SDX_STATUS_OK && sdx_expr_out_of_memory(program->pool))
+        status = sdx_fail_memory(error, 0, "the sizes of the program's values");
     status = sdx_budget_explain(&program->budget, status, error);
     if (status != SDX_STATUS_OK) sdx_program_release(program);
     else *out = program;
