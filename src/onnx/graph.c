@@ -1,6 +1,5 @@
 /* graph.c - GraphProto -> sdx_graph: inputs, initializers, nodes, outputs, declared types; the main
  * graph and every subgraph alike. */
-#include <stdio.h>
 #include <string.h>
 
 #include "onnx/loader.h"
@@ -143,12 +142,14 @@ static sdx_status check_default(sdx_loader *loader, const sdx_value_def *value,
     for (int32_t i = 0; fits && i < type->rank; i++)
         fits = !sdx_expr_is_const(type->dims[i]) || sdx_expr_value(type->dims[i]) == constant->dims[i];
     if (type->kind != SDX_KIND_TENSOR || fits) return SDX_STATUS_OK;
-    char declared[200], dims[SDX_MAX_RANK * 21 + 1] = "";
+    sdx_expr dims[SDX_MAX_RANK];
+    for (int32_t i = 0; i < constant->rank; i++) dims[i] = sdx_expr_const(constant->dims[i]);
+    const sdx_type own = {.kind = SDX_KIND_TENSOR, .dtype = constant->dtype, .rank = constant->rank, .dims = dims};
+    char given[200], declared[200];
+    sdx_type_text(loader->module, &own, given, sizeof given);
     sdx_type_text(loader->module, type, declared, sizeof declared);
-    for (int32_t i = 0, at = 0; i < constant->rank; i++)
-        at += snprintf(dims + at, sizeof dims - (size_t)at, "%s%lld", i ? "," : "", (long long)constant->dims[i]);
-    return sdx_bad(loader, position, "initializer '%s' is %s[%s], the input of that name %s",
-                   constant->name, sdx_dtype_name(constant->dtype), dims, declared);
+    return sdx_bad(loader, position, "initializer '%s' is %s, the input of that name %s", constant->name, given,
+                   declared);
 }
 
 static sdx_status add_initializer(graph_reader *g, const sdx_const *constant, uint64_t position) {

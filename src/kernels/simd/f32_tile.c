@@ -92,17 +92,6 @@ typedef struct tile_run {
 #define TILE_TALLEST 6
 #include "kernels/simd/f32_tile_heights.h"
 #endif
-
-/* Two forms of the narrowest: see sdx_kernels_share_loads. */
-#ifdef SIMD_PAIRS
-#undef TILE_SHARED
-#define TILE_SHARED  1
-#define TILE_VECTORS 1
-#define TILE_TALLEST TALL(12)
-#include "kernels/simd/f32_tile_heights.h"
-#undef TILE_SHARED
-#define TILE_SHARED 0
-#endif
 #undef TILE_HALF
 
 /* The same for panels that end with half a vector. */
@@ -116,6 +105,15 @@ typedef struct tile_run {
 #include "kernels/simd/f32_tile_heights.h"
 #define TILE_VECTORS 3
 #define TILE_TALLEST TALL(8)
+#include "kernels/simd/f32_tile_heights.h"
+#undef TILE_HALF
+#undef TILE_SHARED
+
+/* A second form of the narrowest: see sdx_kernels_share_loads. */
+#define TILE_HALF    0
+#define TILE_SHARED  1
+#define TILE_VECTORS 1
+#define TILE_TALLEST TALL(12)
 #include "kernels/simd/f32_tile_heights.h"
 #undef TILE_HALF
 #endif
@@ -232,16 +230,15 @@ void SDX_NAME(sdx_f32_tiles)(const sdx_tiles *job) {
     static const tile_list lists[] = {
         LIST(tiles_1), LIST(tiles_2), LIST(tiles_3), LIST(tiles_4),
 #ifdef SIMD_PAIRS
-        LIST(halves_1), LIST(halves_2), LIST(halves_3), LIST(shared_1),
+        LIST(halves_1), LIST(halves_2), LIST(halves_3),
 #endif
     };
     if (!job->row_count) return;
     const size_t vectors = job->pair ? 4 : job->vectors;
-    size_t kind = vectors - 1 + (job->half ? 4 : 0);
+    tile_list list = lists[vectors - 1 + (job->half ? 4 : 0)];
 #ifdef SIMD_PAIRS
-    if (kind == 0 && sdx_kernels_share_loads()) kind = 7;
+    if (vectors == 1 && !job->half && sdx_kernels_share_loads()) list = (tile_list)LIST(shared_1);
 #endif
-    const tile_list list = lists[kind];
     const bool act = job->finish && job->tail.act > SDX_ACT_CLIP;
     _Alignas(64) float totals[TILE_MOST * VL];
     tile_run run = begin_run(job, vectors, totals);
